@@ -1,0 +1,41 @@
+# `make demo` and `make test` are all a newcomer needs; `make help` lists the rest.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format figures bench clean
+
+help: ## list what can be made
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-9s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools wheel torch
+	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation -e '.[dev]'
+	touch $@
+
+demo: $(READY) ## cluster handwritten digits from 100 answers; writes demo-report/index.html
+	$(BIN)/pairmargin demo
+
+test: $(READY) ## run every test
+	$(BIN)/python -m pytest
+
+check: $(READY) ## lint and type-check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY) ## put the code into its standard form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+figures: $(READY) ## recompute results/estimator.csv and its table (needs PAIRMARGIN_DATA)
+	$(BIN)/python benchmarks/figures.py
+
+bench: $(READY) ## measure speed against bare matrix products and against scikit-learn
+	$(BIN)/python benchmarks/speed.py
+
+clean: ## remove what make has made
+	rm -rf $(VENV) demo-report build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,63 @@
+"""The errors and warnings of pairmargin.
+
+PairMarginError
+├── InvalidParameterError (also ValueError)   a setting that cannot work
+├── InvalidDataError (also ValueError)        X that cannot be clustered
+├── InvalidPairsError (also ValueError)       answers that are not well formed
+│   └── ConflictingPairsError                 answers that contradict each other
+├── DatasetError (also RuntimeError)          a data set that is not where it should be
+└── ModelFileError (also ValueError)          a model file that is damaged or not ours
+
+PairMarginWarning (UserWarning)
+└── FewDistinctPointsWarning                  fewer distinct points than clusters
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ConflictingPairsError",
+    "DatasetError",
+    "FewDistinctPointsWarning",
+    "InvalidDataError",
+    "InvalidPairsError",
+    "InvalidParameterError",
+    "ModelFileError",
+    "PairMarginError",
+    "PairMarginWarning",
+]
+
+
+class PairMarginError(Exception):
+    """Anything that pairmargin itself refuses."""
+
+
+class InvalidParameterError(PairMarginError, ValueError):
+    """A setting that cannot work."""
+
+
+class InvalidDataError(PairMarginError, ValueError):
+    """Data that cannot be clustered."""
+
+
+class InvalidPairsError(PairMarginError, ValueError):
+    """Pairs that are not well formed, or do not fit the data."""
+
+
+class ConflictingPairsError(InvalidPairsError):
+    """Pairs that contradict each other, directly or through a chain of answers."""
+
+
+class DatasetError(PairMarginError, RuntimeError):
+    """A data set that is not where it should be, or not what it should be."""
+
+
+class ModelFileError(PairMarginError, ValueError):
+    """A model file that is damaged, truncated, too new or not ours."""
+
+
+class PairMarginWarning(UserWarning):
+    """Something worth knowing that does not stop the work."""
+
+
+class FewDistinctPointsWarning(PairMarginWarning):
+    """There are fewer distinct points than clusters asked for."""
