@@ -1,0 +1,145 @@
+"""The command ``pairmargin``. Heavy imports stand inside the commands, so that ``--help`` is quick."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from ._version import __version__
+from .exceptions import PairMarginError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
+    from rich.table import Table
+
+    from .demo import Demo, OnStep
+
+
+class _Commands(TyperGroup):
+    """The commands; what pairmargin refuses becomes one line on stderr and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except PairMarginError as error:
+            _complain("Error: " + " ".join(str(error).split()))
+            raise typer.Exit(1) from error
+        except KeyboardInterrupt as interrupt:
+            _complain("Stopped.")
+            raise typer.Exit(130) from interrupt
+
+
+app = typer.Typer(
+    cls=_Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="pairmargin")
+
+
+def _complain(line: str) -> None:
+    from rich.console import Console
+
+    Console(stderr=True).print(line, style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pairmargin {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """Cluster anything from a few "same" or "different" answers."""
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder of the report; its index.html is written anew.")] = Path(
+        "demo-report"
+    ),
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same seed, same clusters.")] = 0,
+    pairs: Annotated[int, typer.Option(help="How many answers to learn from.")] = 100,
+) -> None:
+    """Cluster handwritten digits from 100 answers and write a report; needs no network and less than a minute."""
+    from rich.console import Console
+
+    from . import demo as digits
+    from . import report
+
+    console = Console()
+    task = digits.draw(pairs, seed)
+    folder = report.make_folder(out)  # before the work, so that a wrong folder costs no time
+    console.print(f"Clustering {len(task.y)} handwritten digits from {pairs} answers", highlight=False)
+    with _bars(console) as on_step:
+        result = digits.run(task, on_step=on_step)
+    console.print(_demo_table(result))
+    page = report.write(digits.build_report(result), folder)
+    console.print(f"The report is in {page}", style="bold", markup=False, highlight=False, soft_wrap=True)
+
+
+def _demo_table(result: Demo) -> Table:
+    """The three methods side by side."""
+    from rich.table import Table
+
+    table = Table(caption="AUC: how well same and different are told apart on 100 held-out pairs")
+    table.add_column("method")
+    for name in ("accuracy", "ARI", "AUC", "seconds"):
+        table.add_column(name, justify="right")
+    for row in result.rows():
+        table.add_row(*row)
+    return table
+
+
+@contextmanager
+def _bars(console: Console) -> Iterator[OnStep]:
+    """A bar for every stage; where there is no terminal to draw on, a line for every stage."""
+    from rich import progress
+
+    columns = (
+        progress.TextColumn("{task.description:<22}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TextColumn("{task.fields[status]}"),
+        progress.TimeElapsedColumn(),
+    )
+    with progress.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def on_step(stage: str, row: Mapping[str, Any]) -> None:
+            if row["phase"] == "start":
+                tasks[stage] = bars.add_task(stage, total=row["steps"], status="")
+                if bars.disable:
+                    console.print(f"  {stage} …", highlight=False)
+            else:
+                _advance(bars, tasks[stage], row)
+
+        yield on_step
+
+
+def _advance(bars: Progress, task: TaskID, row: Mapping[str, Any]) -> None:
+    """Move a bar as a row of the estimator's callback says."""
+    if row["phase"] == "pretrain":
+        bars.update(task, advance=1, status=f"layer {row['layer'] + 1}, error {row['reconstruction_error']:.4f}")
+    elif row["phase"] == "train":
+        bars.update(task, advance=row["iteration"] > 0, status=f"objective {row['objective']:.4f}")
+    else:
+        total = bars.tasks[task].completed or bars.tasks[task].total  # training may stop before the last iteration
+        bars.update(task, total=total, completed=total)

@@ -1,0 +1,81 @@
+"""The model on one screen: sigmoid layers, then a linear head with one score for each cluster.
+
+    codes  = f_L ∘ … ∘ f_1 (x),  f_l(a) = logistic(a θ_l + bias)          eq. (3)
+    scores = (codes − centre) Wᵀ + bias                                   eq. (1), (2)
+
+The backward pass is written out: it needs nothing but the derivative of the objective with respect to the scores,
+and costs little more than its matrix products.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from .inputs import Input
+
+
+@dataclass
+class Layer:
+    """One logistic layer: θ_l without and with the row that [x, 1] adds."""
+
+    weight: Tensor  # (inputs, units)
+    bias: Tensor  # (units,)
+
+
+@dataclass
+class Network:
+    """Sigmoid layers, the centre of their codes, and the head."""
+
+    layers: list[Layer]
+    centre: Tensor  # (d,) mean of the codes when the head was started; a constant of the model
+    head: Tensor  # (K, d)
+    head_bias: Tensor  # (K,)
+    activations: list[Tensor] = field(default_factory=list, repr=False)  # of the last forward pass
+
+    @property
+    def parameters(self) -> list[Tensor]:
+        """Everything that training moves: the layers from the first to the last, then the head."""
+        return [p for layer in self.layers for p in (layer.weight, layer.bias)] + [self.head, self.head_bias]
+
+    @property
+    def squared_norm(self) -> Tensor:
+        """‖W‖² of (8), with the bias as one more column of W."""
+        return self.head.square().sum() + self.head_bias.square().sum()
+
+    def codes(self, x: Input) -> Tensor:
+        """Project the data into the latent space, (n, d): eq. (3)."""
+        self.activations = []
+        for layer in self.layers:
+            below = self.activations[-1] if self.activations else None
+            drive = x.times(layer.weight, layer.bias) if below is None else torch.addmm(layer.bias, below, layer.weight)
+            self.activations.append(drive.sigmoid_())
+        return self.activations[-1] if self.activations else x.rows(slice(None))
+
+    def scores(self, x: Input) -> Tensor:
+        """One score for every point and cluster, (n, K)."""
+        if not self.layers:
+            return x.times(self.head.T, self.head_bias - self.head @ self.centre)
+        return torch.addmm(self.head_bias - self.head @ self.centre, self.codes(x), self.head.T)
+
+    def gradients(self, x: Input, step: Tensor, weight_penalty: float) -> list[Tensor]:
+        """Carry dS back to every parameter, in the order of ``parameters``; uses up the last forward pass."""
+        below = self.activations.pop() if self.layers else None
+        against = x.transposed_times(step).T if below is None else step.T @ below  # (K, d)
+        total = step.sum(0)  # (K,)
+        gradients = [
+            against.addmm_(total[:, None], self.centre[None], alpha=-1).add_(self.head, alpha=weight_penalty),  # (11)
+            total + weight_penalty * self.head_bias,
+        ]
+        push = step @ self.head if self.layers else step  # dH: eq. (12) to (15)
+        for depth in range(len(self.layers) - 1, -1, -1):
+            assert below is not None
+            push = torch.ops.aten.sigmoid_backward.grad_input(push, below, grad_input=push)  # dH ∘ f(1 − f)
+            below = self.activations.pop() if depth else None
+            weight = x.transposed_times(push) if below is None else below.T @ push  # dθ_l
+            gradients[:0] = [weight, push.sum(0)]
+            if depth:
+                push = push @ self.layers[depth].weight.T
+        return gradients

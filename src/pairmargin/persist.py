@@ -1,0 +1,163 @@
+"""Models on disk: one safetensors file with the arrays, every setting, the history and the versions.
+
+Nothing is ever unpickled, so a file from a stranger can do no harm. The format's number goes up when a reader of the
+old one could no longer make sense of the file; every number ever written stays readable.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+from sklearn.utils.validation import check_is_fitted
+
+from .estimator import MaxMarginClustering
+from .exceptions import ModelFileError
+
+FORMAT = "pairmargin"
+FORMAT_NUMBER = 1
+_ARRAYS = ("labels_", "code_mean_", "head_coef_", "head_intercept_", "input_shift_", "input_scale_")
+_FACTS = ("visible_", "n_iter_", "objective_", "history_", "pretraining_history_", "n_features_in_")
+_VERSIONED = ("pairmargin", "numpy", "scikit-learn", "torch", "safetensors")
+
+
+def save(model: MaxMarginClustering, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to one safetensors file, all or nothing.
+
+    Parameters
+    ----------
+    model : MaxMarginClustering
+        Fitted. A callback and a `RandomState` instance are not written: they come back as None.
+    path : path-like
+        The file, by custom with the ending ``.safetensors``.
+
+    Examples
+    --------
+    >>> from pairmargin import MaxMarginClustering, load, save
+    >>> from sklearn.datasets import load_iris
+    >>> X = load_iris().data
+    >>> model = MaxMarginClustering(3, random_state=0).fit(X)
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, pathlib.Path(folder) / "iris.safetensors")
+    ...     again = load(pathlib.Path(folder) / "iris.safetensors")
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
+    check_is_fitted(model)
+    arrays = {name: np.ascontiguousarray(getattr(model, name)) for name in _ARRAYS}
+    for depth, (weight, bias) in enumerate(zip(model.coefs_, model.intercepts_, strict=True)):
+        arrays[f"coefs_.{depth}"], arrays[f"intercepts_.{depth}"] = map(np.ascontiguousarray, (weight, bias))
+    names = getattr(model, "feature_names_in_", None)
+    metadata = {
+        "format": FORMAT,
+        "format_number": FORMAT_NUMBER,
+        "settings": {k: v for k, v in model.get_params(deep=False).items() if _is_plain(v)},
+        "facts": {name: getattr(model, name) for name in _FACTS},
+        "feature_names": None if names is None else [str(name) for name in names],
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in _VERSIONED},
+    }
+    _replace(Path(path), to_bytes(arrays, {k: json.dumps(v, default=_to_plain) for k, v in metadata.items()}))
+
+
+def load(path: str | os.PathLike[str]) -> MaxMarginClustering:
+    """Read a model that `save` has written.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    model : MaxMarginClustering
+        Ready to predict, or to go on learning with ``warm_start=True``.
+    """
+    path = Path(path)
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = {k: json.loads(v) for k, v in _own_metadata(path, file.metadata()).items()}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+    except FileNotFoundError:
+        raise
+    except (SafetensorError, OSError, json.JSONDecodeError) as error:
+        raise ModelFileError(f"{path} is damaged, cut short or no model file ({error}); save the model again") from error
+    try:
+        return _rebuild(metadata, arrays)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path} lacks something a model needs ({error!r}); save the model again") from error
+
+
+def _own_metadata(path: Path, metadata: dict[str, str] | None) -> dict[str, str]:
+    """The header's metadata, if it is ours and not from the future."""
+    if not metadata or metadata.get("format") != json.dumps(FORMAT):
+        raise ModelFileError(f"{path} is a safetensors file, but not one that pairmargin.save has written")
+    number = metadata.get("format_number", "")
+    if not number.isdigit() or int(number) > FORMAT_NUMBER:
+        raise ModelFileError(
+            f"{path} has format number {number or 'none'}, this version reads up to {FORMAT_NUMBER}; upgrade pairmargin"
+        )
+    return metadata
+
+
+def _rebuild(metadata: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> MaxMarginClustering:
+    """A model from what the file says."""
+    settings = metadata["settings"]
+    if isinstance(settings["hidden_layer_sizes"], list):
+        settings["hidden_layer_sizes"] = tuple(settings["hidden_layer_sizes"])
+    model = MaxMarginClustering(**settings)
+    depth = sum(name.startswith("coefs_.") for name in arrays)
+    model.coefs_ = [arrays[f"coefs_.{i}"] for i in range(depth)]
+    model.intercepts_ = [arrays[f"intercepts_.{i}"] for i in range(depth)]
+    for name in _ARRAYS:
+        setattr(model, name, arrays[name])
+    for name in _FACTS:
+        setattr(model, name, metadata["facts"][name])
+    if metadata["feature_names"] is not None:
+        model.feature_names_in_ = np.asarray(metadata["feature_names"], dtype=object)
+    _check_shapes(model)
+    return model
+
+
+def _check_shapes(model: MaxMarginClustering) -> None:
+    """Refuse arrays that do not fit together."""
+    widths = [model.n_features_in_, *(len(b) for b in model.intercepts_)]
+    wanted = {f"coefs_.{i}": (a, b) for i, (a, b) in enumerate(zip(widths, widths[1:], strict=False))}
+    wanted |= {"head_coef_": (model.n_clusters, widths[-1]), "head_intercept_": (model.n_clusters,)}
+    wanted |= {"code_mean_": (widths[-1],), "input_shift_": (widths[0],), "input_scale_": (widths[0],)}
+    for name, shape in wanted.items():
+        base, _, depth = name.partition(".")
+        found = getattr(model, base)[int(depth)] if depth else getattr(model, base)
+        if found.shape != shape:
+            raise ValueError(f"{name} has shape {found.shape}, not {shape}")
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str, tuple, list, np.integer, np.floating, np.ndarray))
+
+
+def _to_plain(value: Any) -> Any:
+    """Numpy numbers and arrays as JSON knows them."""
+    return value.tolist()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write beside the target and move into place, so that a crash leaves the old file or the new one."""
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,113 @@
+"""Where W starts. The paper says only "as in Zeng & Cheung 2012"; here the codes are clustered first, and the
+head is the nearest-mean rule of that clustering.
+
+Nothing in the objective keeps K clusters alive (a cannot-link needs only two), so a start without them is lost.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from .pairs import Pairs
+
+Array = NDArray[Any]
+
+N_RUNS = 20  # k-means runs, of which the one that agrees best with the pairs is kept
+SAMPLE = 10_000  # k-means looks at no more points than this
+WIDEST = 1_000  # codes wider than this are first reduced to half as many principal components
+
+
+class Clustering(NamedTuple):
+    """One k-means result."""
+
+    labels: Array  # (n,)
+    inertia: float
+
+
+def start_head(codes: Array, n_clusters: int, pairs: Pairs, init: str, rng: RandomState) -> tuple[Array, Array]:
+    """The head's weights (K, d) and biases (K,) for codes of mean 0, as ``init`` asks."""
+    if init == "random":
+        return _unit_margin(codes, rng.standard_normal((n_clusters, codes.shape[1])), np.zeros(n_clusters))
+    with threadpool_limits(1):  # k-means on several threads adds up in an order that changes from run to run
+        if init == "pairs" and pairs.same.any():
+            labels = pair_shaped_clustering(codes, n_clusters, pairs, rng)
+        else:
+            labels = _kmeans(codes, n_clusters, rng, n_init=10).labels
+    return nearest_mean_head(codes, labels, n_clusters)
+
+
+def pair_shaped_clustering(codes: Array, n_clusters: int, pairs: Pairs, rng: RandomState) -> Array:
+    """Cluster where must-linked points are close and all others far; keep the run that the pairs like best."""
+    if codes.shape[1] > WIDEST:
+        codes = PCA(min(WIDEST // 2, len(codes)), svd_solver="randomized", random_state=rng).fit_transform(codes)
+    shaped = codes @ pair_shaped_directions(codes, pairs, n_directions=max(2 * (n_clusters - 1), 1))
+    seeds = rng.randint(np.iinfo(np.int32).max, size=N_RUNS)
+    runs = [_kmeans(shaped, n_clusters, RandomState(seed), n_init=1) for seed in seeds]
+    return max(runs, key=lambda run: (agreement(run.labels, pairs), -run.inertia)).labels
+
+
+def pair_shaped_directions(codes: Array, pairs: Pairs, n_directions: int) -> Array:
+    """Directions (d, ≤ n_directions) with the largest ratio of total scatter to scatter within must-links.
+
+    The within scatter is shrunk towards a multiple of the identity, which counts for as many answers as the codes
+    have dimensions: few must-links say little about d(d + 1)/2 numbers.
+    """
+    n_dims = codes.shape[1]
+    link, weight = pairs.index[pairs.same], pairs.weight[pairs.same]
+    apart = (codes[link[:, 0]] - codes[link[:, 1]]) * np.sqrt(weight / (2 * weight.sum()))[:, None]
+    within = apart.T @ apart  # (d, d)
+    shrinkage = n_dims / (n_dims + len(link))
+    spread = np.trace(within) / n_dims or 1.0  # must-linked points that all coincide say nothing of scale
+    within = (1 - shrinkage) * within + shrinkage * spread * np.eye(n_dims)
+    total = codes.T @ codes / len(codes)
+    n_directions = min(n_directions, n_dims)
+    return scipy.linalg.eigh(total, within, subset_by_index=(n_dims - n_directions, n_dims - 1))[1]
+
+
+def agreement(labels: Array, pairs: Pairs) -> float:
+    """Mean of the share of must-links kept and the share of cannot-links kept."""
+    together = labels[pairs.index[:, 0]] == labels[pairs.index[:, 1]]
+    kept = together == pairs.same
+    return float(np.mean([np.average(kept[k], weights=pairs.weight[k]) for k in (pairs.same, ~pairs.same) if k.any()]))
+
+
+def nearest_mean_head(codes: Array, labels: Array, n_clusters: int) -> tuple[Array, Array]:
+    """The linear scores whose best cluster is the one with the nearest mean, with a median margin of 1."""
+    n = len(codes)
+    counts = np.bincount(labels, minlength=n_clusters)
+    members = sp.csr_array((np.ones(n), (labels, np.arange(n))), shape=(n_clusters, n))
+    means = (members @ codes) / np.maximum(counts, 1)[:, None]  # (K, d)
+    bias = -0.5 * (means**2).sum(1)  # argmin ‖h − m‖² = argmax h·m − ‖m‖²/2
+    bias[counts == 0] = bias.min() - 1  # an empty cluster stays behind the others
+    return _unit_margin(codes, means, bias)
+
+
+def _unit_margin(codes: Array, head: Array, bias: Array) -> tuple[Array, Array]:
+    """Scale the head so that half of the points have a margin of at least 1: the hinges' own unit."""
+    if len(head) < 2:
+        return head, bias
+    scores = codes @ head.T + bias  # (n, K)
+    best = np.partition(scores, -2, axis=1)[:, -2:]
+    median = float(np.median(best[:, 1] - best[:, 0]))
+    return (head / median, bias / median) if median > np.finfo(codes.dtype).tiny else (head, bias)
+
+
+def _kmeans(points: Array, n_clusters: int, rng: RandomState, n_init: int) -> Clustering:
+    """k-means on a sample where there are very many points; every point goes to its nearest centre."""
+    size = max(SAMPLE, 10 * n_clusters)
+    sample = points if len(points) <= size else points[rng.choice(len(points), size, replace=False)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points than clusters: `fit` says so
+        kmeans = KMeans(n_clusters, n_init=n_init, random_state=rng).fit(sample)
+    return Clustering(kmeans.labels_ if sample is points else kmeans.predict(points), kmeans.inertia_)

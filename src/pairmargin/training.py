@@ -1,0 +1,100 @@
+"""Algorithm 1: project, score, find what is violated, step; until the objective is flat."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .inputs import Input
+from .network import Network
+from .objective import Problem, Terms, objective_and_subgradient
+
+History = list[dict[str, Any]]
+Steps = Callable[[list[Tensor], int], None]  # moves the parameters, given their gradients and the iteration
+PATIENCE = 20  # iterations without a significant change of the objective, before line 5 of Algorithm 1 stops
+
+
+class PaperSteps:
+    """Subgradient descent with the paper's step sizes, eq. (16).
+
+    γ_W = 1/(λ(i + 1)) shrinks W by the factor i/(i + 1) before anything is learned: from i = 0 it erases the start.
+    Differs from the paper: counting goes on from ``offset``, as if the start were the work of so many iterations.
+    """
+
+    def __init__(self, network: Network, weight_penalty: float, layer_rate: float, offset: int) -> None:
+        self.network, self.weight_penalty, self.layer_rate, self.offset = network, weight_penalty, layer_rate, offset
+
+    def __call__(self, gradients: list[Tensor], iteration: int) -> None:
+        """Move every parameter once; ``iteration`` counts from 1 as in Algorithm 1."""
+        head_rate = 1 / (self.weight_penalty * (iteration + 1 + self.offset))  # γ_W
+        *layers, head, head_bias = self.network.parameters
+        for parameter, gradient in zip(layers, gradients, strict=False):
+            parameter.sub_(gradient, alpha=self.layer_rate)  # γ_θ
+        head.sub_(gradients[-2], alpha=head_rate)
+        head_bias.sub_(gradients[-1], alpha=head_rate)
+
+
+class AdamSteps:
+    """Adam, with one rate for the head and a smaller one for the layers."""
+
+    def __init__(self, network: Network, head_rate: float, layer_rate: float) -> None:
+        *layers, head, head_bias = self.parameters = network.parameters
+        groups: list[dict[str, Any]] = [{"params": [head, head_bias], "lr": head_rate}]
+        if layers:
+            groups.append({"params": layers, "lr": layer_rate})
+        self.adam = torch.optim.Adam(groups)
+
+    def __call__(self, gradients: list[Tensor], iteration: int) -> None:
+        """Move every parameter once."""
+        for parameter, gradient in zip(self.parameters, gradients, strict=True):
+            parameter.grad = gradient
+        self.adam.step()
+
+
+def train(
+    network: Network,
+    x: Input,
+    problem: Problem,
+    steps: Steps,
+    *,
+    max_iter: int,
+    tol: float,
+    on_iteration: Callable[[dict[str, Any]], None] | None = None,
+) -> History:
+    """Run Algorithm 1 in place; one row for the start (iteration 0) and one for every iteration after it."""
+    history: History = []
+    began = time.perf_counter()
+    lowest, last_change = torch.inf, 0
+    for iteration in range(max_iter + 1):
+        scores = network.scores(x)  # line 6
+        terms, violated, step = objective_and_subgradient(scores, problem, network.squared_norm)  # line 7
+        row = _row(iteration, terms, violated, scores, time.perf_counter() - began)
+        history.append(row)
+        if on_iteration is not None:
+            on_iteration(row)
+        if row["objective"] < lowest - tol * abs(row["objective"]):
+            lowest, last_change = row["objective"], iteration
+        if iteration == max_iter or iteration - last_change >= PATIENCE:  # lines 4 and 5
+            break
+        steps(network.gradients(x, step, problem.weight_penalty), iteration + 1)  # lines 8 to 11
+    network.activations.clear()
+    return history
+
+
+def _row(iteration: int, terms: Terms, violated: Tensor, scores: Tensor, seconds: float) -> dict[str, Any]:
+    """What the history says of one iteration."""
+    return {
+        "iteration": iteration,
+        "objective": float(terms.total),
+        "must_link": float(terms.must_link),
+        "cannot_link": float(terms.cannot_link),
+        "free": float(terms.free),
+        "norm": float(terms.norm),
+        "violated_pairs": int(violated.sum()),
+        "occupied_clusters": len(scores.argmax(1).unique()),
+        "seconds": seconds,
+    }

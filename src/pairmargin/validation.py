@@ -1,0 +1,116 @@
+"""What `fit` refuses, and why: settings that cannot work and values that are not numbers."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .exceptions import FewDistinctPointsWarning, InvalidDataError, InvalidParameterError
+
+Rule = tuple[str, Callable[[Any], bool]]  # what the value must be, in words and as a test
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _integer(least: int) -> Rule:
+    return f"an integer, {least} or more", lambda v: _is_integer(v) and v >= least
+
+
+def _one_of(*choices: str) -> Rule:
+    return " or ".join(map(repr, choices)), lambda v: isinstance(v, str) and v in choices
+
+
+_POSITIVE: Rule = ("a number above 0", lambda v: _is_number(v) and v > 0)
+_NOT_NEGATIVE: Rule = ("a number, 0 or more", lambda v: _is_number(v) and v >= 0)
+_RATE: Rule = ("a number above 0, or None for the default", lambda v: v is None or _POSITIVE[1](v))
+
+SETTINGS: dict[str, Rule] = {
+    "n_clusters": _integer(1),
+    "hidden_layer_sizes": (
+        "positive integers such as (100,), or () for the linear method",
+        lambda v: all(_is_integer(s) and s > 0 for s in layer_sizes(v)),
+    ),
+    "visible": _one_of("auto", "binary", "gaussian"),
+    "init": _one_of("pairs", "k-means", "random"),
+    "n_init": _integer(1),
+    "solver": _one_of("adam", "subgradient"),
+    "weight_penalty": _NOT_NEGATIVE,
+    "free_weight": _NOT_NEGATIVE,
+    "learning_rate": _RATE,
+    "layer_learning_rate": _RATE,
+    "step_offset": _integer(0),
+    "max_iter": _integer(1),
+    "tol": _NOT_NEGATIVE,
+    "pretrain_epochs": _integer(0),
+    "pretrain_batch_size": _integer(1),
+    "pretrain_learning_rate": _RATE,
+    "cd_steps": _integer(1),
+    "momentum": ("a number from 0 to below 1", lambda v: _is_number(v) and 0 <= v < 1),
+    "weight_decay": _NOT_NEGATIVE,
+    "on_conflict": _one_of("raise", "drop", "keep"),
+    "callback": ("callable or None", lambda v: v is None or callable(v)),
+}
+
+
+def layer_sizes(value: Any) -> tuple[Any, ...]:
+    """``hidden_layer_sizes`` as a tuple; one number is one layer."""
+    return tuple(value) if isinstance(value, (tuple, list, np.ndarray)) else (value,)
+
+
+def check_settings(settings: dict[str, Any], n_samples: int) -> None:
+    """Refuse settings that cannot work, alone or together."""
+    for name, (wanted, holds) in SETTINGS.items():
+        if not holds(settings[name]):
+            raise InvalidParameterError(f"{name}={settings[name]!r} must be {wanted}")
+    if settings["solver"] == "subgradient" and settings["weight_penalty"] == 0:
+        raise InvalidParameterError(
+            'weight_penalty=0 leaves the step 1/(λ(i + 1)) undefined; use solver="adam" or a positive weight_penalty'
+        )
+    if settings["n_clusters"] > n_samples:
+        raise InvalidParameterError(
+            f"n_clusters={settings['n_clusters']} is more than n_samples={n_samples}; ask for fewer clusters"
+        )
+
+
+def check_finite(X: Any) -> None:
+    """Refuse NaN and infinity, saying where the first one is."""
+    values = X.data if sp.issparse(X) else X
+    finite = np.isfinite(values)
+    if finite.all():
+        return
+    first = np.argwhere(~finite)[0]
+    row, column = (np.searchsorted(X.indptr, first[0], "right") - 1, X.indices[first[0]]) if sp.issparse(X) else first
+    found = "NaN" if np.isnan(X[row, column]) else "infinity"
+    raise InvalidDataError(
+        f"Input X contains {found} at row {row}, column {column}; fill it in (sklearn.impute) or leave the row out"
+    )
+
+
+def warn_if_few_distinct(X: Any, n_clusters: int) -> None:
+    """Warn if there are fewer distinct points than clusters; looks no further than it must."""
+    size, distinct = 2 * n_clusters, 0
+    while True:
+        top = X[:size].toarray() if sp.issparse(X) else X[:size]
+        distinct = len(np.unique(top, axis=0))
+        if distinct >= n_clusters:
+            return
+        if size >= X.shape[0]:
+            break
+        size *= 4
+    warnings.warn(
+        f"X has only {distinct} distinct points but n_clusters={n_clusters}; some clusters will be empty",
+        FewDistinctPointsWarning,
+        stacklevel=3,
+    )
