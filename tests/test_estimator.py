@@ -96,7 +96,7 @@ def test_scores_follow_from_the_stored_arrays(wine, wine_pairs):
     codes = (X - model.input_shift_) / model.input_scale_
     for weight, bias in zip(model.coefs_, model.intercepts_, strict=True):
         codes = 1 / (1 + np.exp(-(codes @ weight + bias)))
-    scores = (codes - model.code_mean_) @ model.head_coef_.T + model.head_intercept_
+    scores = (codes - model.code_mean_) / model.code_spread_ @ model.head_coef_.T + model.head_intercept_
     np.testing.assert_allclose(model.transform(X), codes)
     np.testing.assert_allclose(model.decision_function(X), scores)
     np.testing.assert_array_equal(model.predict(X), scores.argmax(1))

@@ -17,7 +17,7 @@ from pairmargin.pairs import Pairs
 from pairmargin.threads import threads_for
 
 N_POINTS, N_FEATURES, N_CLUSTERS = 12, 6, 4
-PENALTY = 0.3
+PENALTY, SPREAD = 0.3, 0.4
 DEPTHS = pytest.mark.parametrize("sizes", [(), (5,), (5, 7, 3)], ids=["no layer", "one layer", "three layers"])
 KINDS = pytest.mark.parametrize("kind", ["dense", "sparse"])
 
@@ -41,7 +41,7 @@ def make_input(kind: str, seed: int = 0) -> tuple[Input, Tensor]:
 
 
 def make_network(sizes: tuple[int, ...], seed: int = 1) -> Network:
-    """Random numbers everywhere: no bias and no centre is zero."""
+    """Random numbers everywhere: no bias and no centre is zero, and the spread is not 1."""
     rng = np.random.default_rng(seed)
 
     def tensor(*shape: int) -> Tensor:
@@ -49,7 +49,7 @@ def make_network(sizes: tuple[int, ...], seed: int = 1) -> Network:
 
     widths = (N_FEATURES, *sizes)
     layers = [Layer(tensor(a, b), tensor(b)) for a, b in zip(widths, sizes, strict=False)]
-    return Network(layers, tensor(widths[-1]), tensor(N_CLUSTERS, widths[-1]), tensor(N_CLUSTERS))
+    return Network(layers, tensor(widths[-1]), SPREAD, tensor(N_CLUSTERS, widths[-1]), tensor(N_CLUSTERS))
 
 
 def leaves_of(network: Network) -> list[Tensor]:
@@ -63,7 +63,7 @@ def plain_scores(leaves: list[Tensor], centre: Tensor, x: Tensor) -> Tensor:
     *layers, head, head_bias = leaves
     for weight, bias in zip(layers[::2], layers[1::2], strict=True):
         x = 1 / (1 + torch.exp(-(x @ weight + bias)))
-    return (x - centre) @ head.T + head_bias
+    return (x - centre) / SPREAD @ head.T + head_bias
 
 
 def assert_all_close(found: list[Tensor], expected: list[Tensor]) -> None:
@@ -128,7 +128,7 @@ def test_parameters_are_the_tensors_themselves_and_line_up_with_the_gradients(si
 
 
 def test_squared_norm_counts_the_bias_as_one_more_column() -> None:
-    network = Network([], torch.zeros(2), torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([5.0, 6.0]))
+    network = Network([], torch.zeros(2), SPREAD, torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([5.0, 6.0]))
     assert float(network.squared_norm) == 1 + 4 + 9 + 16 + 25 + 36
 
 
@@ -156,7 +156,7 @@ def test_backward_pass_uses_up_the_activations() -> None:
 def test_float32_stays_float32() -> None:
     raw = sp.csr_array(np.eye(4, 3, dtype=np.float32))
     x = SparseInput(raw, torch.zeros(3), torch.ones(3))
-    network = Network([Layer(torch.ones(3, 2), torch.zeros(2))], torch.zeros(2), torch.eye(2), torch.zeros(2))
+    network = Network([Layer(torch.ones(3, 2), torch.zeros(2))], torch.zeros(2), SPREAD, torch.eye(2), torch.zeros(2))
     scores = network.scores(x)
     assert {scores.dtype} | {g.dtype for g in network.gradients(x, torch.ones(4, 2), PENALTY)} == {torch.float32}
 

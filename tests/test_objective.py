@@ -444,13 +444,13 @@ def test_equations_11_to_14_as_printed(n_clusters: int) -> None:
         rng = np.random.default_rng(seed)
         h, centre = rng.random((12, 4)), rng.random(4)
         head, bias = rng.normal(scale=2, size=(n_clusters, 4)), rng.normal(size=n_clusters)
-        network = Network([], *(torch.tensor(a) for a in (centre, head, bias)))
+        network = Network([], torch.tensor(centre), 0.4, torch.tensor(head), torch.tensor(bias))
         x = DenseInput(torch.tensor(h))
         scores = network.scores(x)
         case = Case(scores.numpy(), answers)
         _, _, step = objective_and_subgradient(scores, problem_of(case), network.squared_norm)
 
-        codes = np.column_stack([h - centre, np.ones(12)])  # the paper's [h, 1], on centred codes
+        codes = np.column_stack([(h - centre) / 0.4, np.ones(12)])  # the paper's [h, 1], on centred and scaled codes
         d_head, d_codes = naive_subgradients(case, codes, np.column_stack([head, bias]))
         np.testing.assert_allclose(scores, codes @ np.column_stack([head, bias]).T, atol=1e-12)
         np.testing.assert_allclose(np.column_stack(network.gradients(x, step, PENALTY)), d_head, atol=1e-12)

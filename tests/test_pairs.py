@@ -416,7 +416,7 @@ def test_csv_is_what_people_expect(tmp_path):
     Pairs([(2, 1), (0, 1)], [True, False], [0.1, 2]).to_csv(path)
     assert path.read_bytes() == b"a,b,same,weight\n0,1,false,2.0\n1,2,true,0.1\n"
     # Another order of columns, none for the weight, a byte order mark and Windows line ends: a spreadsheet's file.
-    path.write_bytes("\ufeffnote,same,b,a\r\né,Yes,1,2\r\n\r\n,-1,1.0, 0\r\n".encode())
+    path.write_bytes("\ufeffa,same,b,note\r\n2,Yes,1,é\r\n\r\n 0,-1,1.0,\r\n".encode())
     assert Pairs.read_csv(path) == Pairs([(1, 2), (0, 1)], [True, False])
 
 
@@ -582,6 +582,8 @@ def test_conflicts_are_counted_per_unit_of_weight():
     rows = [(0, 1), (1, 2), (1, 3), (1, 4), (0, 2), (0, 3), (0, 4)]
     same = [True, True, True, True, False, False, False]
     light, heavy = Pairs(rows, same, [2, 5, 5, 5, 1, 1, 1]), Pairs(rows, same, [4, 5, 5, 5, 1, 1, 1])
+    even = Pairs(rows, same, [3, 5, 5, 5, 1, 1, 1])
+    assert even.without_conflicts() == even[even.same]  # of equals, the lighter go
     assert light.without_conflicts() == light[~((light.index == (0, 1)).all(axis=1))]
     assert heavy.without_conflicts() == heavy[heavy.same]
 

@@ -176,8 +176,8 @@ def test_alternating_samples_reach_the_distribution_of_the_machine() -> None:
         v = rbm.sample_visible(rbm.visible_mean(rbm.sample_hidden(rbm.hidden_mean(v), source)), source)
     seen = np.bincount((v.numpy() @ [8, 4, 2, 1]).astype(int), minlength=16) / len(v)
     exact = np.exp(logsumexp(binary_table(rbm), axis=1) - logsumexp(binary_table(rbm)))
-    assert np.abs(seen - exact).sum() / 2 < 0.03  # total variation; all states alike would be off by 0.3 and more
-    assert np.abs(1 / 16 - exact).sum() / 2 > 0.3
+    assert np.abs(seen - exact).sum() / 2 < 0.03  # total variation
+    assert np.abs(1 / 16 - exact).sum() / 2 > 0.2  # all states alike would be far off
 
 
 # Contrastive divergence
@@ -208,29 +208,17 @@ def test_long_chains_end_with_the_statistics_of_the_machine(visible: str) -> Non
     assert max(np.abs(f - e).max() for f, e in zip(short, exact, strict=True)) > 0.06  # one step is not there yet
 
 
-def test_long_chains_give_the_gradient_of_the_exact_likelihood() -> None:
-    data = bars_and_stripes(copies=3000)
-    for seed in range(4):
-        rbm = make_rbm(BINARY, seed=seed, scale=0.5)
-        p = np.exp(binary_table(rbm) - logsumexp(binary_table(rbm)))  # (16, 8)
-        h0 = rbm.hidden_mean(torch.tensor(data)).numpy()
-        exact = [data.T @ h0 / len(data) - V.T @ p @ H, data.mean(0) - p.sum(1) @ V, h0.mean(0) - p.sum(0) @ H]
-        chain = chain_statistics(rbm, data, 40, seed)
-        found = [data.T @ h0 / len(data) - chain[0], data.mean(0) - chain[1], h0.mean(0) - chain[2]]
-        # ⟨v⟩ is unbiased; ⟨vh⟩ and ⟨h⟩ are close: the last visible state is a mean, not a sample
-        np.testing.assert_allclose(found[1], exact[1], atol=0.02)
-        a, b = (np.concatenate([g.ravel() for g in gradient]) for gradient in (found, exact))
-        assert a @ b / np.linalg.norm(a) / np.linalg.norm(b) > 0.97
-        assert np.linalg.norm(a - b) < 0.25 * np.linalg.norm(b)
+def exact_gradient(rbm: RBM, data: np.ndarray) -> list[np.ndarray]:
+    """The slope of the exact mean log-likelihood in θ, a and b: ⟨·⟩_data − ⟨·⟩_machine."""
+    p = np.exp(binary_table(rbm) - logsumexp(binary_table(rbm)))  # (16, 8)
+    h = rbm.hidden_mean(torch.tensor(data)).numpy()
+    return [data.T @ h / len(data) - V.T @ p @ H, data.mean(0) - p.sum(1) @ V, h.mean(0) - p.sum(0) @ H]
 
 
 def test_exact_gradient_used_here_is_that_of_the_likelihood() -> None:
     """The yardstick itself, by finite differences in one coupling and one bias of each kind."""
-    data, eps = bars_and_stripes(), 1e-5
-    rbm = make_rbm(BINARY, seed=0, scale=0.5)
-    p = np.exp(binary_table(rbm) - logsumexp(binary_table(rbm)))
-    h0 = rbm.hidden_mean(torch.tensor(data)).numpy()
-    exact = [data.T @ h0 / len(data) - V.T @ p @ H, data.mean(0) - p.sum(1) @ V, h0.mean(0) - p.sum(0) @ H]
+    data, eps, rbm = bars_and_stripes(), 1e-5, make_rbm(BINARY)
+    exact = exact_gradient(rbm, data)
     for parameter, gradient in zip((rbm.weight, rbm.visible_bias, rbm.hidden_bias), exact, strict=True):
         parameter.view(-1)[2] += eps
         above = log_likelihood(rbm, data)
@@ -238,6 +226,25 @@ def test_exact_gradient_used_here_is_that_of_the_likelihood() -> None:
         below = log_likelihood(rbm, data)
         parameter.view(-1)[2] += eps
         assert (above - below) / (2 * eps) == pytest.approx(gradient.ravel()[2], rel=1e-5)
+
+
+def test_long_chains_come_close_to_the_gradient_of_the_exact_likelihood() -> None:
+    """⟨v⟩ is unbiased; ⟨vh⟩ and ⟨h⟩ are only close, because the last visible state is a mean and not a sample."""
+    data, errors = bars_and_stripes(copies=3000), {1: [], 40: []}
+    for seed in range(6):
+        rbm = make_rbm(BINARY, seed=seed)
+        exact = exact_gradient(rbm, data)
+        h = rbm.hidden_mean(torch.tensor(data)).numpy()
+        seen = [data.T @ h / len(data), data.mean(0), h.mean(0)]
+        for cd_steps, kept in errors.items():
+            chain = chain_statistics(rbm, data, cd_steps, seed)
+            found = [s - c for s, c in zip(seen, chain, strict=True)]
+            a, b = (np.concatenate([part.ravel() for part in gradient]) for gradient in (found, exact))
+            assert a @ b / np.linalg.norm(a) / np.linalg.norm(b) > 0.9  # the cosine
+            kept.append(np.linalg.norm(a - b) / np.linalg.norm(b))
+        np.testing.assert_allclose(found[1], exact[1], atol=0.02)
+    assert np.mean(errors[40]) < 0.2
+    assert np.mean(errors[40]) < 0.8 * np.mean(errors[1])
 
 
 def gains(make_data: Callable[[int], np.ndarray], visible: str, settings: Pretraining) -> list[float]:

@@ -99,7 +99,7 @@ def _demo_table(result: Demo) -> Table:
     """The three methods side by side."""
     from rich.table import Table
 
-    table = Table(caption="AUC: how well same and different are told apart on 100 held-out pairs")
+    table = Table(caption=f"AUC: on {len(result.task.held_out)} held-out pairs")
     table.add_column("method")
     for name in ("accuracy", "ARI", "AUC", "seconds"):
         table.add_column(name, justify="right")
@@ -140,6 +140,7 @@ def _advance(bars: Progress, task: TaskID, row: Mapping[str, Any]) -> None:
         bars.update(task, advance=1, status=f"layer {row['layer'] + 1}, error {row['reconstruction_error']:.4f}")
     elif row["phase"] == "train":
         bars.update(task, advance=row["iteration"] > 0, status=f"objective {row['objective']:.4f}")
-    else:
-        total = bars.tasks[task].completed or bars.tasks[task].total  # training may stop before the last iteration
-        bars.update(task, total=total, completed=total)
+    elif row["phase"] == "step":
+        bars.advance(task)
+    else:  # the end, which training may reach before its last iteration
+        bars.update(task, completed=bars.tasks[task].total)

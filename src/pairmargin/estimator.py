@@ -21,7 +21,7 @@ from .network import Layer, Network
 from .objective import Problem, pair_margins
 from .pairs import Pairs
 from .rbm import Pretraining, pretrain
-from .start import start_head
+from .start import code_spread, start_head
 from .threads import threads_for
 from .training import AdamSteps, History, PaperSteps, Steps, train
 from .validation import check_finite, check_settings, layer_sizes, warn_if_few_distinct
@@ -103,10 +103,10 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         Kind of visible units that was used.
     coefs_, intercepts_ : list of ndarray
         Weights (inputs, units) and biases of the layers.
-    code_mean_ : ndarray of shape (d,)
-        Mean of the codes at the start, taken off before the head.
+    code_mean_, code_spread_ : ndarray of shape (d,), float
+        Mean and spread of the codes where training started, both constant.
     head_coef_, head_intercept_ : ndarray of shape (n_clusters, d), (n_clusters,)
-        The head: ``scores = (codes - code_mean_) @ head_coef_.T + head_intercept_``.
+        The head: ``scores = (codes - code_mean_) / code_spread_ @ head_coef_.T + head_intercept_``.
     input_shift_, input_scale_ : ndarray of shape (n_features,)
         What is taken off X, and what it is divided by.
 
@@ -317,12 +317,12 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     def _start(self, x: Input, layers: list[Layer], pairs: Pairs, rng: RandomState) -> Network:
         """A network with its own copy of the layers and a head to start from."""
         layers = [Layer(layer.weight.clone(), layer.bias.clone()) for layer in layers]
-        nothing = torch.empty(0)
-        codes = Network(layers, nothing, nothing, nothing).codes(x)
+        codes = Network(layers).codes(x)
         centre = codes.mean(0)
-        flat = codes.sub(centre).cpu().numpy().astype(np.float64)
-        head, bias = start_head(flat, self.n_clusters, pairs, self.init, rng)
-        return Network(layers, centre, torch.from_numpy(head).to(codes), torch.from_numpy(bias).to(codes))
+        centred = codes.sub(centre).cpu().numpy().astype(np.float64)
+        spread = code_spread(centred)
+        head, bias = start_head(centred / spread, self.n_clusters, pairs, self.init, rng)
+        return Network(layers, centre, spread, torch.from_numpy(head).to(codes), torch.from_numpy(bias).to(codes))
 
     def _train(self, network: Network, x: Input, pairs: Pairs) -> tuple[History, Array]:
         """Algorithm 1 on one start; its history and the labels it ends with."""
@@ -367,7 +367,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         self.visible_, self.input_shift_, self.input_scale_ = scaling.visible, scaling.shift, scaling.scale
         self.coefs_ = [layer.weight.cpu().numpy() for layer in network.layers]
         self.intercepts_ = [layer.bias.cpu().numpy() for layer in network.layers]
-        self.code_mean_ = network.centre.cpu().numpy()
+        self.code_mean_, self.code_spread_ = network.centre.cpu().numpy(), network.spread
         self.head_coef_, self.head_intercept_ = network.head.cpu().numpy(), network.head_bias.cpu().numpy()
         self.pretraining_history_, self.history_ = pretraining, training
         self.n_iter_, self.objective_ = training[-1]["iteration"], training[-1]["objective"]
@@ -389,7 +389,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             return torch.tensor(a.astype(dtype), device=device)
 
         layers = [Layer(tensor(w), tensor(b)) for w, b in zip(self.coefs_, self.intercepts_, strict=True)]
-        return Network(layers, tensor(self.code_mean_), tensor(self.head_coef_), tensor(self.head_intercept_))
+        head = tensor(self.head_coef_), tensor(self.head_intercept_)
+        return Network(layers, tensor(self.code_mean_), self.code_spread_, *head)
 
     def _ready(self, X: ArrayLike) -> tuple[Network, Input]:
         """The model and the data it is asked about."""

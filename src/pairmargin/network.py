@@ -1,7 +1,10 @@
 """The model on one screen: sigmoid layers, then a linear head with one score for each cluster.
 
     codes  = f_L ∘ … ∘ f_1 (x),  f_l(a) = logistic(a θ_l + bias)          eq. (3)
-    scores = (codes − centre) Wᵀ + bias                                   eq. (1), (2)
+    scores = (codes − centre) / spread · Wᵀ + bias                        eq. (1), (2)
+
+Differs from the paper: it has neither centre nor spread. They are constants, taken from the codes where training
+starts, and make λ mean the same whether the codes vary much or little (docs/design/start-and-scale.md).
 
 The backward pass is written out: it needs nothing but the derivative of the objective with respect to the scores,
 and costs little more than its matrix products.
@@ -27,12 +30,13 @@ class Layer:
 
 @dataclass
 class Network:
-    """Sigmoid layers, the centre of their codes, and the head."""
+    """Sigmoid layers, the centre and the spread of their codes, and the head."""
 
     layers: list[Layer]
-    centre: Tensor  # (d,) mean of the codes when the head was started; a constant of the model
-    head: Tensor  # (K, d)
-    head_bias: Tensor  # (K,)
+    centre: Tensor = field(default_factory=lambda: torch.empty(0))  # (d,)
+    spread: float = 1.0
+    head: Tensor = field(default_factory=lambda: torch.empty(0))  # (K, d)
+    head_bias: Tensor = field(default_factory=lambda: torch.empty(0))  # (K,)
     activations: list[Tensor] = field(default_factory=list, repr=False)  # of the last forward pass
 
     @property
@@ -56,20 +60,21 @@ class Network:
 
     def scores(self, x: Input) -> Tensor:
         """One score for every point and cluster, (n, K)."""
-        if not self.layers:
-            return x.times(self.head.T, self.head_bias - self.head @ self.centre)
-        return torch.addmm(self.head_bias - self.head @ self.centre, self.codes(x), self.head.T)
+        weight = self.head.T / self.spread  # (d, K)
+        bias = self.head_bias - self.centre @ weight
+        return torch.addmm(bias, self.codes(x), weight) if self.layers else x.times(weight, bias)
 
     def gradients(self, x: Input, step: Tensor, weight_penalty: float) -> list[Tensor]:
         """Carry dS back to every parameter, in the order of ``parameters``; uses up the last forward pass."""
         below = self.activations.pop() if self.layers else None
         against = x.transposed_times(step).T if below is None else step.T @ below  # (K, d)
         total = step.sum(0)  # (K,)
+        against.addmm_(total[:, None], self.centre[None], alpha=-1).div_(self.spread)  # dSᵀ (h − centre) / spread
         gradients = [
-            against.addmm_(total[:, None], self.centre[None], alpha=-1).add_(self.head, alpha=weight_penalty),  # (11)
-            total + weight_penalty * self.head_bias,
+            against.add_(self.head, alpha=weight_penalty),  # eq. (11)
+            total + weight_penalty * self.head_bias,  # eq. (11), the column of W that meets the 1 of [h, 1]
         ]
-        push = step @ self.head if self.layers else step  # dH: eq. (12) to (15)
+        push = step @ (self.head / self.spread) if self.layers else step  # dH: eq. (12) to (15)
         for depth in range(len(self.layers) - 1, -1, -1):
             assert below is not None
             push = torch.ops.aten.sigmoid_backward.grad_input(push, below, grad_input=push)  # dH ∘ f(1 − f)

@@ -818,10 +818,9 @@ def _places_within(rank: IntArray, size: IntArray) -> IntArray:
     end = np.cumsum(count)
     group = np.searchsorted(end, rank, side="right")
     rank = rank - (end - count)[group]
-    # Inside a group, b comes with b(b − 1)/2 pairs before it; the rounding of the root may miss by one.
+    # Inside a group, b comes with b(b − 1)/2 pairs before it; rounding the root may go one too far.
     b = ((1 + np.sqrt(1 + 8 * rank)) // 2).astype(np.int64)
     b -= b * (b - 1) // 2 > rank
-    b += b * (b + 1) // 2 <= rank
     start = (np.cumsum(size) - size)[group]
     return np.stack((start + rank - b * (b - 1) // 2, start + b))
 

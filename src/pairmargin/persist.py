@@ -25,7 +25,7 @@ from .exceptions import ModelFileError
 FORMAT = "pairmargin"
 FORMAT_NUMBER = 1
 _ARRAYS = ("labels_", "code_mean_", "head_coef_", "head_intercept_", "input_shift_", "input_scale_")
-_FACTS = ("visible_", "n_iter_", "objective_", "history_", "pretraining_history_", "n_features_in_")
+_FACTS = ("visible_", "code_spread_", "n_iter_", "objective_", "history_", "pretraining_history_", "n_features_in_")
 _VERSIONED = ("pairmargin", "numpy", "scikit-learn", "torch", "safetensors")
 
 

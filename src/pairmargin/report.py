@@ -10,9 +10,9 @@ import base64
 import os
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil, floor, log10
+from math import floor, log10
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,8 +23,7 @@ from .exceptions import InvalidParameterError
 
 Floats = NDArray[np.floating[Any]]
 FILE = "index.html"
-PALETTE = ("#4854d8", "#d8b400", "#9c3c18", "#00c0fc", "#cc4860", "#6c84fc", "#8478a8", "#784890", "#9cb490", "#b49000")
-"""Ten colours that stay apart for colour-blind readers, on light and on dark ground; cluster k has colour k mod 10."""
+N_COLOURS = 10  # of the style sheet; cluster k has colour k mod 10
 
 
 @dataclass(frozen=True)
@@ -95,13 +94,14 @@ class Scatter:
         """The points inside the drawing, both axes on one scale, (n, 2)."""
         low, high = self.points.min(0), self.points.max(0)
         scale = (self.side - 24) / max(float((high - low).max()), 1e-12)
-        return (self.points - (low + high) / 2) * (scale, -scale) + self.side / 2
+        placed: Floats = (self.points - (low + high) / 2) * (scale, -scale) + self.side / 2
+        return placed
 
     def dots(self) -> Iterator[tuple[float, float, int, str]]:
         """x, y, colour and mark of every point, the marked ones last so that nothing covers them."""
         placed = self.placed()
         for row in sorted(range(len(placed)), key=lambda row: row in self.marks):
-            yield *placed[row].tolist(), self.colours[row] % len(PALETTE), self.marks.get(row, "")
+            yield *placed[row].tolist(), self.colours[row] % N_COLOURS, self.marks.get(row, "")
 
     def middles(self) -> Iterator[tuple[float, float, str]]:
         """x, y and name of every colour that has one, at the median of its points."""
@@ -129,8 +129,8 @@ class Chart:
 
     kind: ClassVar[str] = "chart"
     width: ClassVar[int] = 480
-    height: ClassVar[int] = 340
-    frame: ClassVar[tuple[int, int, int, int]] = (52, 14, 462, 284)  # left, top, right, bottom
+    height: ClassVar[int] = 360
+    frame: ClassVar[tuple[int, int, int, int]] = (48, 36, 470, 306)  # left, top, right, bottom
     title: str
     caption: str
     x_label: str
@@ -180,6 +180,7 @@ class Section:
     title: str
     text: Sequence[str]  # paragraphs
     blocks: Sequence[Block]
+    beside: bool = False  # the text stands beside the blocks instead of above them
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,7 @@ def render(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("report.html").render(report=report, palette=PALETTE)
+    return environment.get_template("report.html").render(report=report)
 
 
 def make_folder(folder: str | os.PathLike[str]) -> Path:
@@ -281,9 +282,9 @@ def _chunk(name: bytes, content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
 
 
-def _ticks(top: float, about: int = 5) -> Iterable[float]:
+def _ticks(top: float, about: int = 5) -> list[float]:
     """Round numbers from 0 up to `top`."""
     rough = top / about
     unit = 10.0 ** floor(log10(rough))
     step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough * (1 - 1e-9))
-    return [step * k for k in range(ceil(top / step * (1 + 1e-9))) if step * k <= top * (1 + 1e-9)]
+    return [step * k for k in range(floor(top / step + 1e-9) + 1)]

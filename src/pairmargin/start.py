@@ -25,6 +25,7 @@ Array = NDArray[Any]
 
 N_RUNS = 20  # k-means runs, of which the one that agrees best with the pairs is kept
 SAMPLE = 10_000  # k-means looks at no more points than this
+LENGTH = 2.0  # of the codes that the head sees; docs/design/start-and-scale.md
 WIDEST = 1_000  # codes wider than this are first reduced to half as many principal components
 
 
@@ -33,6 +34,12 @@ class Clustering(NamedTuple):
 
     labels: Array  # (n,)
     inertia: float
+
+
+def code_spread(codes: Array) -> float:
+    """What to divide codes of mean 0 by, for a root mean square length of ``LENGTH``."""
+    length = float(np.sqrt((codes**2).sum(1).mean()))
+    return length / LENGTH if length > 0 else 1.0
 
 
 def start_head(codes: Array, n_clusters: int, pairs: Pairs, init: str, rng: RandomState) -> tuple[Array, Array]:
