@@ -23,6 +23,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
+import readme
 from pairmargin import MaxMarginClustering, Pairs, clustering_accuracy, load_dataset, pair_roc, sample_pairs
 
 ROOT = Path(__file__).parents[1]
@@ -127,14 +128,6 @@ def shortfalls(rows: list[Row]) -> list[str]:
     return found
 
 
-def put_into_readme(markdown: str) -> None:
-    """Replace what stands between the two marks in the README."""
-    readme = ROOT / "README.md"
-    start, end = "<!-- figures -->\n", "<!-- /figures -->"
-    before, _, rest = readme.read_text().partition(start)
-    readme.write_text(before + start + markdown + end + rest.partition(end)[2])
-
-
 def main() -> None:
     """Measure every cell, two at a time, and write."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -149,7 +142,7 @@ def main() -> None:
         writer.writerows({k: f"{v:.4f}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
     markdown = table(rows, draws)
     (ROOT / "results" / "estimator.md").write_text(markdown)
-    put_into_readme(markdown)
+    readme.put("figures", markdown)
     print(markdown)
     print("\n".join(shortfalls(rows)) or "every figure asked for is reached")
     print(f"{time.perf_counter() - began:.0f} s")

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ import numpy as np
 import torch
 from sklearn.neural_network import BernoulliRBM
 
+import readme
 from pairmargin import Pairs
 from pairmargin.inputs import BINARY, DenseInput
 from pairmargin.network import Layer, Network
@@ -103,7 +105,7 @@ def training_iteration(rounds: int, n: int) -> list[tuple[str, float, str]]:
     generator = torch.Generator().manual_seed(0)
     sizes = [784, 400, 200, 100, 10]
     x = torch.rand(n, sizes[0], generator=generator)
-    weights = [torch.randn(a, b, generator=generator) * 0.05 for a, b in zip(sizes, sizes[1:], strict=False)]
+    weights = [torch.randn(a, b, generator=generator) * 0.05 for a, b in pairwise(sizes)]
     layers = [Layer(w.clone(), torch.zeros(w.shape[1])) for w in weights[:-1]]
     network = Network(layers, torch.full((100,), 0.5), 1.0, weights[-1].T.contiguous(), torch.zeros(10))
     pairs = random_pairs(n, 5000, np.random.RandomState(0))
@@ -181,12 +183,20 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of the data, three rounds")
     quick = parser.parse_args().quick
     rounds, share = (3, 10) if quick else (7, 1)
-    rows = [*cd_epoch(rounds, 10_000 // share), *training_iteration(rounds, 60_000 // share), *growth(rounds), *imports()]
-    print(f"{'':82} {'figure':>8}  asked")
+    rows = [
+        *cd_epoch(rounds, 10_000 // share),
+        *training_iteration(rounds, 60_000 // share),
+        *growth(rounds),
+        *imports(),
+    ]
+    lines = ["| | figure | asked |", "|---|---|---|"]
     for name, figure, asked in rows:
         holds = figure >= float(asked[3:]) if asked[0] == ">" else figure <= float(asked[3:])
-        print(f"{name:82} {figure:8.2f}  {asked:8} {'' if holds else 'NOT REACHED'}")
+        wanted = asked.replace(">=", "≥").replace("<=", "≤") + ("" if holds else ", not reached")
+        lines.append(f"| {name} | {figure:.2f} | {wanted} |")
+    print("\n".join(lines))
     if not quick:
+        readme.put("speed", "\n".join(lines))
         with RESULTS.open("w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(["what", "figure", "asked", "cores", "torch", "python"])

@@ -157,7 +157,7 @@ def test_warm_start_goes_on_with_more_pairs(wine):
 
 def test_warm_start_refuses_another_shape(wine):
     model = MaxMarginClustering(3, warm_start=True, **QUICK).fit(wine[0])
-    with pytest.raises(InvalidParameterError, match="n_clusters=3, but .* 4 are asked for; set warm_start=False"):
+    with pytest.raises(InvalidParameterError, match=r"n_clusters=3, but .* 4 are asked for; set warm_start=False"):
         model.set_params(n_clusters=4).fit(wine[0])
 
 

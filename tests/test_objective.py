@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
 
@@ -234,7 +235,7 @@ def test_swapping_the_points_of_a_pair_changes_nothing(case: Case, data: st.Data
     problem = problem_of(case)
     swap = data.draw(st.lists(st.booleans(), min_size=len(problem.index), max_size=len(problem.index)))
     swap = torch.tensor(swap, dtype=torch.bool)
-    swapped = problem._replace(index=torch.where(swap[:, None], problem.index.flip(1), problem.index))
+    swapped = replace(problem, index=torch.where(swap[:, None], problem.index.flip(1), problem.index))
     scores, zero = torch.tensor(case.scores), torch.zeros(())
     np.testing.assert_allclose(objective(scores, swapped, zero), objective(scores, problem, zero), atol=1e-12)
     np.testing.assert_allclose(pair_margins(scores, swapped.index), pair_margins(scores, problem.index), atol=1e-12)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pairmargin import pairs as pairs_module
+from pairmargin import pair_arithmetic
 from pairmargin.exceptions import ConflictingPairsError, InvalidPairsError, InvalidParameterError
 from pairmargin.pairs import Conflict, Pairs, sample_pairs
 
@@ -689,7 +689,7 @@ def test_every_pair_is_drawn_equally_often(monkeypatch, balanced, n, large):
     y, n_draws, rng = [2, 0, -1, 0, 2, 0, 5], 1500, np.random.RandomState(0)
     every = Pairs.from_labels(y)
     if large:
-        monkeypatch.setattr(pairs_module, "_MAX_PAIRS", 0)
+        monkeypatch.setattr(pair_arithmetic, "MAX_PAIRS", 0)
     times = np.zeros((7, 7))
     for _ in range(n_draws):
         i, j = sample_pairs(y, n, balanced=balanced, random_state=rng).index.T
@@ -739,4 +739,4 @@ def test_sampling_leaves_the_global_generator_alone():
 def test_ranks_of_pairs_are_decoded_exactly(b, data):
     a = data.draw(st.sampled_from([0, b // 2, b - 1]))
     rank = np.array([b * (b - 1) // 2 + a])
-    assert pairs_module._places_within(rank, np.array([b + 1])).tolist() == [[a], [b]]
+    assert pair_arithmetic.places_within(rank, np.array([b + 1])).tolist() == [[a], [b]]

@@ -114,8 +114,8 @@ def _bars(console: Console) -> Iterator[OnStep]:
     from rich import progress
 
     columns = (
-        progress.TextColumn("{task.description:<22}"),
-        progress.BarColumn(),
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(bar_width=20),
         progress.MofNCompleteColumn(),
         progress.TextColumn("{task.fields[status]}"),
         progress.TimeElapsedColumn(),
@@ -137,7 +137,7 @@ def _bars(console: Console) -> Iterator[OnStep]:
 def _advance(bars: Progress, task: TaskID, row: Mapping[str, Any]) -> None:
     """Move a bar as a row of the estimator's callback says."""
     if row["phase"] == "pretrain":
-        bars.update(task, advance=1, status=f"layer {row['layer'] + 1}, error {row['reconstruction_error']:.4f}")
+        bars.update(task, advance=1, status=f"pretrain {row['reconstruction_error']:.4f}")
     elif row["phase"] == "train":
         bars.update(task, advance=row["iteration"] > 0, status=f"objective {row['objective']:.4f}")
     elif row["phase"] == "step":

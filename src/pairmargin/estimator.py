@@ -215,21 +215,21 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         self : MaxMarginClustering
         """
         warm = self.warm_start and hasattr(self, "head_coef_")
-        X = self._validated(X, reset=not warm)
-        check_settings(self.get_params(deep=False), X.shape[0])
+        data = self._validated(X, reset=not warm)
+        check_settings(self.get_params(deep=False), data.shape[0])
         sizes = layer_sizes(self.hidden_layer_sizes)
-        pairs = Pairs.check(pairs, X.shape[0]).resolve(self.on_conflict)
-        warn_if_few_distinct(X, self.n_clusters)
+        pairs = Pairs.check(pairs, data.shape[0]).resolve(self.on_conflict)
+        warn_if_few_distinct(data, self.n_clusters)
         rng = check_random_state(self.random_state)
         device = _device(self.device)
         with _shown(self.verbose):
             if warm:
                 scaling, history = self._scaling(), self.pretraining_history_
-                x = scaling.apply(X, device)
-                starts: Iterator[Network] = iter([self._network(X.dtype, device, sizes)])
+                x = scaling.apply(data, device)
+                starts: Iterator[Network] = iter([self._network(data.dtype, device, sizes)])
             else:
-                scaling = Scaling.learn(X, self.visible if sizes or self.visible != "auto" else GAUSSIAN)
-                x = scaling.apply(X, device)
+                scaling = Scaling.learn(data, self.visible if sizes or self.visible != "auto" else GAUSSIAN)
+                x = scaling.apply(data, device)
                 layers, history = self._pretrain(x, sizes, scaling.visible, rng, device)
                 starts = (self._start(x, layers, pairs, rng) for _ in range(self.n_init))
             candidates = [(network, *self._train(network, x, pairs)) for network in starts]
@@ -288,13 +288,13 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     def _validated(self, X: ArrayLike, *, reset: bool) -> Any:
         """X as float32 or float64, dense or CSR, with all values finite."""
         try:
-            X = validate_data(
+            data = validate_data(
                 self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
             )
         except ValueError as error:
             raise InvalidDataError(str(error)) from error
-        check_finite(X)
-        return X
+        check_finite(data)
+        return data
 
     def _pretrain(
         self, x: Input, sizes: tuple[int, ...], visible: str, rng: RandomState, device: torch.device
@@ -395,9 +395,9 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     def _ready(self, X: ArrayLike) -> tuple[Network, Input]:
         """The model and the data it is asked about."""
         check_is_fitted(self)
-        X = self._validated(X, reset=False)
+        data = self._validated(X, reset=False)
         device = _device(self.device)
-        return self._network(X.dtype, device), self._scaling().apply(X, device)
+        return self._network(data.dtype, device), self._scaling().apply(data, device)
 
 
 def _widths(network: Network) -> list[int]:

@@ -119,15 +119,19 @@ class Scaling:
 
 
 def choose_visible(mean: NDArray[Any], variance: NDArray[Any], low: float, high: float) -> str:
-    """Binary or Gaussian visible units, from how close the columns come to being off-or-on.
-
-    A number between 0 and 1 with mean m has a variance of at most m(1 − m), reached just when it is always 0 or 1.
-    The data is called binary if its columns, all on one scale, have a good share of that variance between them.
-    """
+    """Binary or Gaussian visible units, from how close the columns come to being off-or-on."""
     if low < 0:
         return GAUSSIAN
+    return BINARY if binary_share(mean, variance, low, high) >= BINARY_SHARE else GAUSSIAN
+
+
+def binary_share(mean: NDArray[Any], variance: NDArray[Any], low: float, high: float) -> float:
+    """The columns' variance, as a share of what it would be if they were always off or on with the same means.
+
+    A number between 0 and 1 with mean m has a variance of at most m(1 − m), reached just when it is always 0 or 1.
+    All columns are put on one scale first.
+    """
     one_scale = max(high, 1.0)
     mean = mean / one_scale
     possible = float((mean * (1 - mean)).sum())
-    share = float((variance / one_scale**2).sum()) / possible if possible > 0 else 0.0
-    return BINARY if share >= BINARY_SHARE else GAUSSIAN
+    return float((variance / one_scale**2).sum()) / possible if low >= 0 and possible > 0 else 0.0

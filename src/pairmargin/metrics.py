@@ -43,7 +43,7 @@ def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
 
     Examples
     --------
-    >>> from pairmargin.metrics import clustering_accuracy
+    >>> from pairmargin import clustering_accuracy
     >>> clustering_accuracy(["a", "a", "b", "b"], [1, 1, 0, 1])
     0.75
     """
@@ -102,7 +102,7 @@ def pair_roc(pairs: Pairs | ArrayLike, score: ArrayLike) -> PairRoc:
 
     Examples
     --------
-    >>> from pairmargin.metrics import pair_roc
+    >>> from pairmargin import pair_roc
     >>> pair_roc([True, True, False, False], score=[0.9, 0.4, 0.5, 0.1]).auc
     0.75
     """

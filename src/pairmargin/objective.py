@@ -20,6 +20,7 @@ scores: (11) is then dSᵀ[h, 1] + λW, and (12) to (15) are dS·W. `objective_a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -51,7 +52,8 @@ class Terms(NamedTuple):
         return self.must_link + self.cannot_link + self.free + self.norm
 
 
-class Problem(NamedTuple):
+@dataclass(frozen=True)
+class Problem:
     """The answers as tensors, ready for the objective: built once, read in every iteration."""
 
     index: Tensor  # (m, 2)
@@ -62,9 +64,7 @@ class Problem(NamedTuple):
     free_weight: float  # β
 
     @classmethod
-    def build(
-        cls, pairs: Pairs, n_samples: int, *, weight_penalty: float, free_weight: float, like: Tensor
-    ) -> Problem:
+    def build(cls, pairs: Pairs, n_samples: int, *, weight_penalty: float, free_weight: float, like: Tensor) -> Problem:
         """Take the pairs and the two prices to tensors of the dtype and device of ``like``."""
         same = torch.as_tensor(pairs.same.copy(), device=like.device)
         weight = torch.as_tensor(pairs.weight.copy(), dtype=like.dtype, device=like.device)

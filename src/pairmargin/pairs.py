@@ -1,7 +1,7 @@
 """Pairs: the answers "same" or "different" about pairs of rows.
 
-Whatever a user hands over is checked here, once; the rest of the library trusts what a `Pairs` holds.
-The file reads from top to bottom: the class, drawing pairs from labels, the checks, the reading, the arithmetic.
+Whatever a user hands over is checked once, when a `Pairs` is made (`pair_checks`); the rest of the library trusts what
+it holds. The counting and sorting underneath is in `pair_arithmetic`.
 """
 
 from __future__ import annotations
@@ -9,19 +9,32 @@ from __future__ import annotations
 import csv
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 from sklearn.utils import check_random_state
-from sklearn.utils.random import sample_without_replacement
 
 from .exceptions import ConflictingPairsError, InvalidPairsError, InvalidParameterError
+from .pair_arithmetic import canonical, draw, hitting_set, link_graph, places_between, places_within
+from .pair_checks import (
+    as_numbers,
+    check_columns,
+    check_index,
+    check_same,
+    check_size,
+    check_test_size,
+    check_weight,
+    column,
+    label_codes,
+    parse_same,
+    read_table,
+    reject,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -30,16 +43,12 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
     BoolArray = NDArray[np.bool_]
     RandomState = int | np.random.RandomState | None
-    Label = Callable[[int], str]  # the position of an answer → how a message names it
 
 __all__ = ["Conflict", "Pairs", "sample_pairs"]
 
 logger = logging.getLogger("pairmargin")
 
-_MAX_PAIRS = 50_000_000  # 1.65 GB as arrays; wanting more is nearly always a slip
 _PAIRS = "pairs[{}] ="
-_ANSWERS = dict.fromkeys(("true", "same", "yes", "1", "+1", "1.0"), True)
-_ANSWERS |= dict.fromkeys(("false", "different", "no", "0", "-1", "0.0", "-1.0"), False)
 
 
 @dataclass(frozen=True)
@@ -94,7 +103,7 @@ class Pairs:
 
     Examples
     --------
-    >>> from pairmargin.pairs import Pairs
+    >>> from pairmargin import Pairs
     >>> pairs = Pairs([(4, 2), (0, 1), (1, 0)], [False, True, True])
     >>> pairs
     Pairs(2 pairs: 1 same, 1 different)
@@ -114,9 +123,9 @@ class Pairs:
     def __init__(
         self, index: ArrayLike, same: ArrayLike, weight: ArrayLike | None = None, *, n_samples: int | None = None
     ) -> None:
-        rows = _check_index(index, _PAIRS.format)
-        answers = _check_same(same, len(rows))
-        self._store(rows, answers, _check_weight(weight, len(rows), "weight[{}] =".format))
+        rows = check_index(index, _PAIRS.format)
+        answers = check_same(same, len(rows))
+        self._store(rows, answers, check_weight(weight, len(rows), "weight[{}] =".format))
         if n_samples is not None:
             self._check_range(n_samples)
 
@@ -131,7 +140,7 @@ class Pairs:
         """Keep arrays that need no check, in canonical order and read-only."""
         weight = np.ones(len(index)) if weight is None else weight
         first = np.arange(len(index)) if first is None else first
-        self._index, self._same, self._weight, self._first = arrays = _canonical(index, same, weight, first)
+        self._index, self._same, self._weight, self._first = arrays = canonical(index, same, weight, first)
         for array in arrays:
             array.flags.writeable = False
         self._names = names
@@ -174,7 +183,7 @@ class Pairs:
         Pairs(3 pairs: 2 same, 1 different)
         """
         names = ("cannot_link[{}] =", "must_link[{}] =")
-        different, same = _check_index(cannot_link, names[0].format), _check_index(must_link, names[1].format)
+        different, same = check_index(cannot_link, names[0].format), check_index(must_link, names[1].format)
         answers = np.repeat([False, True], [len(different), len(same)])
         first = np.concatenate((np.arange(len(different)), np.arange(len(same))))
         return cls._make(np.concatenate((different, same)), answers, None, first, names)
@@ -193,9 +202,9 @@ class Pairs:
         >>> Pairs.from_labels(["cat", "dog", None, "cat"])
         Pairs(3 pairs: 1 same, 2 different)
         """
-        codes = _label_codes(y)
+        codes = label_codes(y)
         rows = np.flatnonzero(codes >= 0)
-        _check_size(len(rows) * (len(rows) - 1) // 2, "these labels give", "draw some with sample_pairs(y, n)")
+        check_size(len(rows) * (len(rows) - 1) // 2, "these labels give", "draw some with sample_pairs(y, n)")
         i, j = (rows[place] for place in np.triu_indices(len(rows), 1))
         return cls._make(np.column_stack((i, j)), codes[i] == codes[j])
 
@@ -213,10 +222,10 @@ class Pairs:
         >>> Pairs.from_signed([(0, 1), (0, 2)], [+1, -1])
         Pairs(2 pairs: 1 same, 1 different)
         """
-        given = _column(sign, "sign")
-        numbers = _numbers(given)
+        given = column(sign, "sign")
+        numbers = as_numbers(given)
         bad = np.abs(numbers) != 1
-        _reject(bad, given, "sign[{}] =".format, "is neither +1 nor -1; for True and False use Pairs(index, same)")
+        reject(bad, given, "sign[{}] =".format, "is neither +1 nor -1; for True and False use Pairs(index, same)")
         return cls(index, numbers == 1)
 
     @classmethod
@@ -237,10 +246,10 @@ class Pairs:
         if not (isinstance(frame, Mapping) or hasattr(frame, "columns")):
             raise InvalidPairsError(f"from_frame needs a table with named columns, not {type(frame).__name__}")
         columns = list(getattr(frame, "columns", frame))
-        _check_columns(columns, "the table")
-        a = _column(frame["a"], "a")
-        index = np.column_stack((a, _column(frame["b"], "b", len(a))))
-        same = _parse_same(_column(frame["same"], "same", len(a)), "same[{}] =".format)
+        check_columns(columns, "the table")
+        a = column(frame["a"], "a")
+        index = np.column_stack((a, column(frame["b"], "b", len(a))))
+        same = parse_same(column(frame["same"], "same", len(a)), "same[{}] =".format)
         return cls(index, same, frame["weight"] if "weight" in columns else None)
 
     @classmethod
@@ -253,14 +262,14 @@ class Pairs:
             `same` is understood as in `from_frame`; other columns are ignored.
         """
         name = Path(path).name
-        lines, table = _read_table(path, name)
+        lines, table = read_table(path, name)
 
         def label(k: int) -> str:
             return f"line {lines[k]} of {name}:"
 
-        index = _check_index(zip(table["a"], table["b"], strict=True), label)
-        same = _parse_same(_column(table["same"], "same"), label)
-        weight = _check_weight(table.get("weight"), len(index), label)
+        index = check_index(zip(table["a"], table["b"], strict=True), label)
+        same = parse_same(column(table["same"], "same"), label)
+        weight = check_weight(table.get("weight"), len(index), label)
         template = "line {} of " + name.replace("{", "{{").replace("}", "}}") + ":"
         return cls._make(index, same, weight, np.array(lines, dtype=np.int64), (template, template))
 
@@ -396,7 +405,7 @@ class Pairs:
         >>> Pairs.from_labels([0, 0, 1, 1]).split(test_size=3, random_state=0)
         (Pairs(3 pairs: 1 same, 2 different), Pairs(3 pairs: 1 same, 2 different))
         """
-        n_test = _check_test_size(test_size, len(self))
+        n_test = check_test_size(test_size, len(self))
         n_test_same = round(n_test * self._same.mean())
         rng = check_random_state(random_state)
         same, different = (rng.permutation(np.flatnonzero(kind)) for kind in (self._same, ~self._same))
@@ -426,7 +435,7 @@ class Pairs:
         [0, 1, 0, 0, 2]
         """
         self._check_range(n_samples)
-        return connected_components(_graph(self.must_link, n_samples), directed=False)[1].astype(np.int64)
+        return connected_components(link_graph(self.must_link, n_samples), directed=False)[1].astype(np.int64)
 
     def closure(self) -> Pairs:
         """Add every answer that follows: the same as the same is the same, and different from the different.
@@ -449,7 +458,7 @@ class Pairs:
         """
         self._refuse_conflicts("remove one of them, or call without_conflicts() first")
         points, local = self._local_index()
-        component = connected_components(_graph(local[self._same], len(points)), directed=False)[1]
+        component = connected_components(link_graph(local[self._same], len(points)), directed=False)[1]
         members = np.argsort(component, kind="stable")  # the points, component by component
         size = np.bincount(component).astype(np.int64)
         start = np.cumsum(size) - size
@@ -457,9 +466,9 @@ class Pairs:
         a, b = np.divmod(np.unique(differ), len(size))  # the components that are different
 
         n_same, n_different = int((size * (size - 1) // 2).sum()), int((size[a] * size[b]).sum())
-        _check_size(n_same + n_different, "the closure has", "give fewer, or do without it")
-        same = _places_within(np.arange(n_same), size)
-        different = _places_between(np.arange(n_different), start[a], size[a], start[b], size[b])
+        check_size(n_same + n_different, "the closure has", "give fewer, or do without it")
+        same = places_within(np.arange(n_same), size)
+        different = places_between(np.arange(n_different), start[a], size[a], start[b], size[b])
 
         # A number for each answer that sorts in canonical order is much cheaper to sort than rows.
         i, j = np.sort(members[np.concatenate((same, different), axis=1)], axis=0)
@@ -493,7 +502,7 @@ class Pairs:
         kept, dropped = self, list[str]()
         # A chain that is broken may leave another, longer one behind; hence the rounds.
         while sets := [[row, *chain] for row, chain in kept._chains()]:
-            drop = _hitting_set(sets, kept._weight, kept._same)
+            drop = hitting_set(sets, kept._weight, kept._same)
             dropped += map(kept._describe, np.flatnonzero(drop).tolist())
             kept = kept[~drop]
         if dropped:
@@ -535,7 +544,7 @@ class Pairs:
         """Each contradicted "different" answer, with the "same" answers of a shortest chain between its rows."""
         points, local = self._local_index()
         base = (len(points), 1)
-        graph = _graph(local[self._same], len(points))
+        graph = link_graph(local[self._same], len(points))
         component = connected_components(graph, directed=False)[1][local]
         same_rows = np.flatnonzero(self._same)
         same_codes = local[same_rows] @ base  # sorted, because the pairs are
@@ -587,13 +596,13 @@ def sample_pairs(
 
     Examples
     --------
-    >>> from pairmargin.pairs import sample_pairs
+    >>> from pairmargin import sample_pairs
     >>> sample_pairs([0, 0, 0, 1, 1, 1, -1], n=6, random_state=0)
     Pairs(6 pairs: 3 same, 3 different)
     """
     if not isinstance(n, Integral) or isinstance(n, bool) or n < 0:
         raise InvalidParameterError(f"n should be a whole number from 0 up, not {n!r}")
-    codes = _label_codes(y)
+    codes = label_codes(y)
     rows = np.argsort(codes, kind="stable")
     rows = rows[codes[rows] >= 0]  # the rows with a label, label by label
     size = np.bincount(codes[rows]).astype(np.int64)
@@ -602,260 +611,12 @@ def sample_pairs(
     # Pairs are drawn as ranks among all of a kind, and only those drawn are ever written out.
     if balanced:
         later = len(rows) - end  # every row is "different" from the rows of the labels that come later
-        same = _draw(int((size * (size - 1) // 2).sum()), (n + 1) // 2, '"same" pairs', rng)
-        different = _draw(int((size * later).sum()), n // 2, '"different" pairs', rng)
-        between = _places_between(different, end - size, size, end, later)
-        places = np.concatenate((_places_within(same, size), between), axis=1)
+        same = draw(int((size * (size - 1) // 2).sum()), (n + 1) // 2, '"same" pairs', rng)
+        different = draw(int((size * later).sum()), n // 2, '"different" pairs', rng)
+        between = places_between(different, end - size, size, end, later)
+        places = np.concatenate((places_within(same, size), between), axis=1)
     else:
-        places = _places_within(_draw(len(rows) * (len(rows) - 1) // 2, n, "pairs", rng), np.array([len(rows)]))
+        places = places_within(draw(len(rows) * (len(rows) - 1) // 2, n, "pairs", rng), np.array([len(rows)]))
     index = np.sort(rows[places].T, axis=1)
     index = index[np.lexsort((index[:, 1], index[:, 0]))]
     return Pairs._make(index, codes[index[:, 0]] == codes[index[:, 1]])
-
-
-def _draw(population: int, n: int, kind: str, rng: np.random.RandomState) -> IntArray:
-    """`n` distinct ranks below `population`, each set of ranks as likely as any other."""
-    if n > population:
-        raise InvalidPairsError(f"{n} {kind} were asked for but these labels give only {population}; ask for fewer")
-    # "auto" would write out a large population as soon as one in a hundred is drawn.
-    method = "auto" if population < _MAX_PAIRS else "tracking_selection"
-    ranks: IntArray = sample_without_replacement(population, n, method=method, random_state=rng)
-    return ranks.astype(np.int64, copy=False)
-
-
-# The checks
-
-
-def _array(values: Any, name: str) -> NDArray[Any]:
-    """`values` as an array, in which nothing but numbers was converted, so that messages show what was given."""
-    if not hasattr(values, "__array__"):
-        try:
-            values = list(values)  # sets, zips and generators too
-        except TypeError:
-            raise InvalidPairsError(f"{name} should be a list or an array, not {values!r}") from None
-    try:
-        array = np.asarray(values)
-    except ValueError:  # rows of different lengths
-        return np.fromiter(values, dtype=object)
-    return array if array.dtype.kind in "biuf" else np.asarray(values, dtype=object)
-
-
-def _numbers(array: NDArray[Any]) -> NDArray[Any]:
-    """`array` as numbers; what is none becomes NaN, which no check lets pass."""
-    if array.dtype.kind in "biuf":
-        return array
-    numbers = [value if isinstance(value, Real) else np.nan for value in array.ravel()]
-    return np.array(numbers, dtype=np.float64).reshape(array.shape)
-
-
-def _column(values: Any, name: str, length: int | None = None) -> NDArray[Any]:
-    """`values` as an array of shape (length,)."""
-    array = _array(values, name)
-    if array.ndim != 1:
-        hint = "for two lists of pairs use Pairs.from_lists(must_link, cannot_link)"
-        raise InvalidPairsError(f"{name} has shape {array.shape}; give one value for each pair ({hint})")
-    if length is not None and len(array) != length:
-        raise InvalidPairsError(f"there are {length} pairs but {len(array)} values in {name}; give one for each pair")
-    return array
-
-
-def _reject(bad: BoolArray, given: NDArray[Any], label: Label, problem: str) -> None:
-    """Refuse the first of the `given` where `bad` holds."""
-    if bad.any():
-        k = int(np.argmax(bad))
-        value = given[k].tolist() if hasattr(given[k], "tolist") else given[k]
-        raise InvalidPairsError(f"{label(k)} {tuple(value) if isinstance(value, list) else value!r} {problem}")
-
-
-def _check_index(index: Any, label: Label) -> IntArray:
-    """Two different row numbers a pair, (m, 2)."""
-    given = _array(index, "index")
-    if len(given) == 0:
-        return np.empty((0, 2), dtype=np.int64)
-    if given.shape != (len(given), 2):
-        bad = np.array([np.shape(row) != (2,) for row in given])
-        _reject(bad, given, label, "is not a pair; give two row numbers (i, j) for each")
-    # Booleans are numbers to numpy, but as row numbers they are a slip.
-    numbers = np.full(given.shape, np.nan) if given.dtype.kind == "b" else _numbers(given)
-    whole = (np.abs(numbers) < 2**63) & (numbers == np.floor(numbers))
-    _reject(~whole.all(axis=1), given, label, "should be two whole numbers; give the numbers of the rows")
-    i, j = numbers.astype(np.int64).T
-    _reject((i < 0) | (j < 0), given, label, "has a negative row number; count the rows from 0")
-    _reject(i == j, given, label, "pairs a row with itself; leave it out")
-    return np.column_stack((i, j))
-
-
-def _check_same(same: Any, length: int) -> BoolArray:
-    """One True or False a pair, (m,)."""
-    given = _column(same, "same", length)
-    numbers = _numbers(given)
-    hint = "for +1 and -1 use Pairs.from_signed, for words Pairs.from_frame"
-    _reject((numbers != 0) & (numbers != 1), given, "same[{}] =".format, f"is neither True nor False; {hint}")
-    return numbers.astype(bool)
-
-
-def _check_weight(weight: Any, length: int, label: Label) -> FloatArray:
-    """One positive weight a pair, (m,)."""
-    if weight is None:
-        return np.ones(length)
-    given = _column(weight, "weight", length)
-    numbers = _numbers(given).astype(np.float64)
-    bad = ~(np.isfinite(numbers) & (numbers > 0))
-    _reject(bad, given, label, "is no weight; give a finite number above 0, or leave the pair out")
-    return numbers
-
-
-def _check_size(n_pairs: int, subject: str, way_out: str) -> None:
-    if n_pairs > _MAX_PAIRS:
-        raise InvalidPairsError(f"{subject} {n_pairs} pairs, more than {_MAX_PAIRS}; {way_out}")
-
-
-def _check_test_size(test_size: float, n_pairs: int) -> int:
-    """How many of `n_pairs` to hold out, leaving at least one on both sides."""
-    if n_pairs < 2:
-        raise InvalidPairsError(f"{n_pairs} pairs cannot be split in two; at least 2 are needed")
-    if isinstance(test_size, Integral) and not isinstance(test_size, bool):
-        if not 1 <= test_size < n_pairs:
-            raise InvalidParameterError(f"test_size should be between 1 and {n_pairs - 1} pairs, not {test_size!r}")
-        return int(test_size)
-    if not isinstance(test_size, Real) or isinstance(test_size, bool) or not 0 < test_size < 1:
-        raise InvalidParameterError(
-            f"test_size should be a number of pairs or a share between 0 and 1, not {test_size!r}"
-        )
-    return min(max(1, round(n_pairs * float(test_size))), n_pairs - 1)
-
-
-# The reading
-
-
-def _check_columns(found: Sequence[object], where: str) -> None:
-    missing = [name for name in ("a", "b", "same") if name not in found]
-    if missing:
-        raise InvalidPairsError(f"{where} has no column {', '.join(missing)}; its columns are {found}")
-
-
-def _parse_same(given: NDArray[Any], label: Label) -> BoolArray:
-    """Booleans, numbers or words as answers."""
-    answers = [_ANSWERS.get(str(value).strip().lower()) for value in given.tolist()]
-    bad = np.array([answer is None for answer in answers], dtype=bool)
-    _reject(bad, given, label, "is no answer; use true or false, same or different, yes or no, 1 or 0, +1 or -1")
-    return np.array(answers, dtype=bool)
-
-
-def _number(text: str | None) -> int | float | str | None:
-    """`text` as a number, or as it is for the checks to refuse."""
-    for kind in (int, float):
-        try:
-            return kind(text)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            continue
-    return text
-
-
-def _read_table(path: str | os.PathLike[str], name: str) -> tuple[list[int], dict[str, list[Any]]]:
-    """The line numbers and the columns of a CSV file."""
-    with open(path, newline="", encoding="utf-8-sig") as file:  # spreadsheets like to write a byte order mark
-        reader = csv.DictReader(file)
-        try:
-            found = list(reader.fieldnames or ())
-            rows = [(reader.line_num, row) for row in reader]
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise InvalidPairsError(f"{name} cannot be read after line {reader.line_num}: {error}") from error
-    _check_columns(found, name)
-    columns = [column for column in ("a", "b", "same", "weight") if column in found]
-    return [line for line, _ in rows], {column: [_number(row[column]) for _, row in rows] for column in columns}
-
-
-def _label_codes(y: Any) -> IntArray:
-    """Labels of any kind as 0, 1, …, with −1 for unknown."""
-    # numpy would turn a list such as ["cat", None, -1] into text.
-    array = np.asarray(y) if hasattr(y, "dtype") else np.array(y, dtype=object)
-    if array.ndim != 1:
-        raise InvalidPairsError(f"y has shape {array.shape}; give one label for each row")
-    if array.dtype.kind == "O":
-        seen: dict[object, int] = {}
-        return np.array([seen.setdefault(v, len(seen)) if _is_known(v) else -1 for v in array], dtype=np.int64)
-    known = array == array  # NaN and NaT are not equal to themselves
-    if array.dtype.kind in "iuf":
-        known &= array != -1
-    codes = np.full(len(array), -1)
-    codes[known] = np.unique(array[known], return_inverse=True)[1]
-    return codes
-
-
-def _is_known(label: object) -> bool:
-    # NaN is not equal to itself, and pandas' NA is neither equal nor unequal.
-    equal = label == label
-    return label is not None and isinstance(equal, (bool, np.bool_)) and bool(equal) and label != -1
-
-
-# The arithmetic
-
-
-def _canonical(
-    index: IntArray, same: BoolArray, weight: FloatArray, first: IntArray
-) -> tuple[IntArray, BoolArray, FloatArray, IntArray]:
-    """The smaller row first, rows sorted, repeated answers merged."""
-    index = np.sort(index, axis=1)
-    # Equal answers are sorted by weight, so that the rounding of their sum does not depend on the order they came in.
-    order = np.lexsort((weight, same, index[:, 1], index[:, 0]))
-    index, same, weight, first = index[order], same[order], weight[order], first[order]
-    new = np.ones(len(index), dtype=bool)
-    new[1:] = (index[1:] != index[:-1]).any(axis=1) | (same[1:] != same[:-1])
-    start = np.flatnonzero(new)
-    return index[start], same[start], np.add.reduceat(weight, start), np.minimum.reduceat(first, start)
-
-
-def _graph(edges: IntArray, n: int) -> csr_array[np.float64]:
-    """The undirected graph with these edges."""
-    both = np.concatenate((edges, edges[:, ::-1])).T
-    return csr_array((np.ones(both.shape[1]), (both[0], both[1])), shape=(n, n))
-
-
-def _places_within(rank: IntArray, size: IntArray) -> IntArray:
-    """Two places a < b for each rank: the pairs inside groups that lie one after another, (2, ·)."""
-    count = size * (size - 1) // 2
-    end = np.cumsum(count)
-    group = np.searchsorted(end, rank, side="right")
-    rank = rank - (end - count)[group]
-    # Inside a group, b comes with b(b − 1)/2 pairs before it; rounding the root may go one too far.
-    b = ((1 + np.sqrt(1 + 8 * rank)) // 2).astype(np.int64)
-    b -= b * (b - 1) // 2 > rank
-    start = (np.cumsum(size) - size)[group]
-    return np.stack((start + rank - b * (b - 1) // 2, start + b))
-
-
-def _places_between(
-    rank: IntArray, start_a: IntArray, size_a: IntArray, start_b: IntArray, size_b: IntArray
-) -> IntArray:
-    """Two places for each rank: the pairs of one point of group a and one of group b, for each (a, b), (2, ·)."""
-    count = size_a * size_b
-    end = np.cumsum(count)
-    block = np.searchsorted(end, rank, side="right")
-    a, b = np.divmod(rank - (end - count)[block], size_b[block])
-    return np.stack((start_a[block] + a, start_b[block] + b))
-
-
-def _hitting_set(sets: Sequence[Sequence[int]], weight: FloatArray, same: BoolArray) -> BoolArray:
-    """Answers of which every set holds one, chosen greedily: the one in the most sets per unit of weight first."""
-    # In this order the first of equals is the lighter, then the "different", then the earlier.
-    order = np.lexsort((same, weight))
-    weight = weight[order]
-    place = np.argsort(order)
-    columns = place[np.concatenate(sets)]
-    ends = np.cumsum([len(members) for members in sets])
-    holds = csr_array(
-        (np.ones(len(columns), dtype=np.int64), columns, np.append(0, ends)), shape=(len(sets), len(order))
-    )
-    held_by = holds.tocsc()
-    open_sets = np.ones(len(sets), dtype=bool)
-    count = np.bincount(columns, minlength=len(order))
-    chosen = np.zeros(len(order), dtype=bool)
-    while open_sets.any():
-        best = int(np.argmax(count / weight))
-        chosen[best] = True
-        hit = held_by.indices[held_by.indptr[best] : held_by.indptr[best + 1]]
-        hit = hit[open_sets[hit]]
-        open_sets[hit] = False
-        count -= np.bincount(holds[hit].indices, minlength=len(order))
-    return chosen[place]

@@ -11,6 +11,7 @@ import os
 import platform
 import tempfile
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,9 @@ def load(path: str | os.PathLike[str]) -> MaxMarginClustering:
     except FileNotFoundError:
         raise
     except (SafetensorError, OSError, json.JSONDecodeError) as error:
-        raise ModelFileError(f"{path} is damaged, cut short or no model file ({error}); save the model again") from error
+        raise ModelFileError(
+            f"{path} is damaged, cut short or no model file ({error}); save the model again"
+        ) from error
     try:
         return _rebuild(metadata, arrays)
     except (KeyError, TypeError, ValueError) as error:
@@ -130,7 +133,7 @@ def _rebuild(metadata: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) 
 def _check_shapes(model: MaxMarginClustering) -> None:
     """Refuse arrays that do not fit together."""
     widths = [model.n_features_in_, *(len(b) for b in model.intercepts_)]
-    wanted = {f"coefs_.{i}": (a, b) for i, (a, b) in enumerate(zip(widths, widths[1:], strict=False))}
+    wanted: dict[str, tuple[int, ...]] = {f"coefs_.{i}": (a, b) for i, (a, b) in enumerate(pairwise(widths))}
     wanted |= {"head_coef_": (model.n_clusters, widths[-1]), "head_intercept_": (model.n_clusters,)}
     wanted |= {"code_mean_": (widths[-1],), "input_shift_": (widths[0],), "input_scale_": (widths[0],)}
     for name, shape in wanted.items():

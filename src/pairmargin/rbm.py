@@ -115,7 +115,7 @@ def train_rbm(
         momentum = min(0.5, settings.momentum) if epoch < 5 else settings.momentum  # Hinton's practical guide, 9.1
         order = torch.randperm(n, generator=generator)
         error = rbm.weight.new_zeros(())
-        for batch in order.split(batch_size):
+        for batch in torch.split(order, batch_size):
             v0 = data.rows(batch)
             h0 = rbm.hidden_mean(v0)
             v1, h1 = rbm.negative_phase(h0, settings.cd_steps, generator)

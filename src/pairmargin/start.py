@@ -79,7 +79,8 @@ def pair_shaped_directions(codes: Array, pairs: Pairs, n_directions: int) -> Arr
     within = (1 - shrinkage) * within + shrinkage * spread * np.eye(n_dims)
     total = codes.T @ codes / len(codes)
     n_directions = min(n_directions, n_dims)
-    return scipy.linalg.eigh(total, within, subset_by_index=(n_dims - n_directions, n_dims - 1))[1]
+    directions: Array = scipy.linalg.eigh(total, within, subset_by_index=(n_dims - n_directions, n_dims - 1))[1]
+    return directions
 
 
 def agreement(labels: Array, pairs: Pairs) -> float:

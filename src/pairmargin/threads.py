@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 
 import torch
 
@@ -13,7 +14,7 @@ WORTH_SHARING = 5e8  # floating point operations in one matrix product; below it
 @contextmanager
 def threads_for(rows: int, *widths: int) -> Iterator[None]:
     """Use one thread inside the block if its largest product, rows × two neighbouring widths, is small."""
-    largest = max((2 * rows * a * b for a, b in zip(widths, widths[1:], strict=False)), default=0)
+    largest = max((2 * rows * a * b for a, b in pairwise(widths)), default=0)
     before = torch.get_num_threads()
     if largest < WORTH_SHARING:
         torch.set_num_threads(1)

@@ -86,12 +86,13 @@ def check_settings(settings: dict[str, Any], n_samples: int) -> None:
 
 def check_finite(X: Any) -> None:
     """Refuse NaN and infinity, saying where the first one is."""
-    values = X.data if sp.issparse(X) else X
+    sparse = bool(sp.issparse(X))
+    values = X.data if sparse else X
     finite = np.isfinite(values)
     if finite.all():
         return
     first = np.argwhere(~finite)[0]
-    row, column = (np.searchsorted(X.indptr, first[0], "right") - 1, X.indices[first[0]]) if sp.issparse(X) else first
+    row, column = (np.searchsorted(X.indptr, first[0], "right") - 1, X.indices[first[0]]) if sparse else first
     found = "NaN" if np.isnan(X[row, column]) else "infinity"
     raise InvalidDataError(
         f"Input X contains {found} at row {row}, column {column}; fill it in (sklearn.impute) or leave the row out"
@@ -101,8 +102,9 @@ def check_finite(X: Any) -> None:
 def warn_if_few_distinct(X: Any, n_clusters: int) -> None:
     """Warn if there are fewer distinct points than clusters; looks no further than it must."""
     size, distinct = 2 * n_clusters, 0
+    sparse = bool(sp.issparse(X))  # not a type guard: SciPy's stubs know no rows of sparse arrays
     while True:
-        top = X[:size].toarray() if sp.issparse(X) else X[:size]
+        top = X[:size].toarray() if sparse else X[:size]
         distinct = len(np.unique(top, axis=0))
         if distinct >= n_clusters:
             return
