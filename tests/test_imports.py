@@ -22,13 +22,15 @@ STOREYS = [  # from the top of the house to the ground: a room imports from its 
     {"pairs", "metrics", "datasets", "readers"},
     {"exceptions", "_version"},
 ]
+PARTS = {"pair_arithmetic": "pairs", "pair_checks": "pairs"}  # files that are one room with another
 ALONE = {"pairs", "metrics", "exceptions"}  # these import nothing of ours but `exceptions`
 HEIGHT = {room: height for height, rooms in enumerate(reversed(STOREYS)) for room in rooms}
 
 
 def room_of(path: Path) -> str:
     """The module or the subpackage that a file belongs to."""
-    return path.relative_to(HOME).with_suffix("").parts[0]
+    name = path.relative_to(HOME).with_suffix("").parts[0]
+    return PARTS.get(name, name)
 
 
 def files() -> list[Path]:
@@ -66,7 +68,7 @@ def rooms_imported_by(path: Path) -> set[str]:
     """The rooms of ours that a file looks into, other than its own."""
     package = (HOME.name, *path.relative_to(HOME).parent.parts)
     names = [name.split(".") for name in imported_modules(path.read_text(encoding="utf-8"), package)]
-    inner = {parts[1] for parts in names if parts[0] == HOME.name and len(parts) > 1}
+    inner = {PARTS.get(parts[1], parts[1]) for parts in names if parts[0] == HOME.name and len(parts) > 1}
     public = {pairmargin._HOME[name] for name in inner if name in pairmargin._HOME}  # `from pairmargin import Pairs`
     return ((inner - set(pairmargin._HOME)) | public) - {room_of(path), "__version__"}
 

@@ -146,6 +146,7 @@ def test_directions_solve_the_generalised_eigenproblem_written_out() -> None:
     ratios = [(w @ total @ w) / (w @ within @ w) for w in directions.T]
     for w, ratio in zip(directions.T, ratios, strict=True):
         np.testing.assert_allclose(total @ w, ratio * within @ w, atol=1e-8)
+        assert w @ within @ w == pytest.approx(1)  # must-linked points are at one distance in all of them
     for w in rng.normal(size=(200, 5)):
         assert (w @ total @ w) / (w @ within @ w) <= max(ratios) + 1e-9
     everything = pair_shaped_directions(codes, pairs, n_directions=5)
@@ -317,28 +318,36 @@ def test_wide_constant_codes_bring_neither_nan_nor_warnings(monkeypatch: pytest.
     assert np.isfinite(head[0]).all()
 
 
-@pytest.mark.parametrize("init", ["k-means", "pairs"])
-def test_many_points_are_clustered_from_a_sample(init: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    codes, truth = clouds(0, n_clusters=3, n=600)
-    fitted = []
+@pytest.fixture
+def fitted_sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many points each run of k-means looked at."""
+    sizes = []
 
     class WatchedKMeans(start.KMeans):
         def fit(self, points: np.ndarray) -> WatchedKMeans:
-            fitted.append(len(points))
+            sizes.append(len(points))
             return super().fit(points)
 
     monkeypatch.setattr(start, "KMeans", WatchedKMeans)
     monkeypatch.setattr(start, "SAMPLE", 50)
+    return sizes
+
+
+@pytest.mark.parametrize("init", ["k-means", "pairs"])
+def test_many_points_are_clustered_from_a_sample(init: str, fitted_sizes: list[int]) -> None:
+    codes, truth = clouds(0, n_clusters=3, n=600)
     head = start_head(codes, 3, answers(truth, 40, 0), init, RandomState(0))
-    assert set(fitted) == {50}
+    assert set(fitted_sizes) == {50}
     assert accuracy(scores_of(codes, head).argmax(1), truth) == 1
 
 
-def test_the_sample_grows_with_the_number_of_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(start, "SAMPLE", 5)
-    codes, truth = clouds(0, n_clusters=4, n=600)
-    labels = start._kmeans(codes, 4, RandomState(0), n_init=10).labels  # 40 points, not 5
-    assert accuracy(labels, truth) == 1
+@pytest.mark.parametrize(("n", "n_clusters", "size"), [(40, 3, 40), (50, 3, 50), (51, 3, 50), (600, 8, 80)])
+def test_the_sample_grows_with_the_number_of_clusters(
+    n: int, n_clusters: int, size: int, fitted_sizes: list[int]
+) -> None:
+    codes, _ = clouds(0, n_clusters=n_clusters, n=n)
+    assert start._kmeans(codes, n_clusters, RandomState(0), n_init=1).labels.shape == (n,)
+    assert fitted_sizes == [size]
 
 
 def test_every_point_of_a_sampled_clustering_goes_to_its_nearest_centre(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -259,8 +259,8 @@ def _results(demo: Demo) -> Section:
     title, caption = f"{HELD_OUT} held-out pairs", "ROC curves: the closer to the upper left corner, the better."
     chart = Chart(title, caption, "unequal pairs called same", "equal pairs called same", lines, 1, 1)
     text = [
-        "Accuracy is the share of images in the right place, when every cluster stands for one digit and the two are "
-        "matched as well as can be. ARI, the adjusted Rand index, is 0 for chance and 1 for a perfect result.",
+        "Accuracy is the share of all images in the right place, when every cluster stands for one digit and the two "
+        "are matched as well as can be. ARI, the adjusted Rand index, is 0 for chance and 1 for a perfect result.",
         f"AUC is measured on {HELD_OUT} further pairs that no method has heard an answer to. Sort them from surely the "
         "same to surely different: wherever the list is cut, the curve says how many of the equal pairs are above the "
         "cut and how many unequal ones have slipped in. AUC is the area under it, the chance that an equal pair stands "
@@ -277,8 +277,8 @@ def _clusters(task: Task, ours: Outcome) -> Section:
     sheets = [_sheet(task, ours, int(cluster)) for cluster in np.argsort(ours.stands_for)]
     text = (
         f"The ten clusters of {DEFAULT}. On top the {TYPICAL} images it is surest of, below those at the border, where "
-        f"the best cluster hardly beats the second. Frames mark images in the wrong place. The digit of a cluster, its "
-        f"share and the frames come from the true digits, which are looked at only now."
+        "the best cluster hardly beats the second. Frames mark images in the wrong place. The digit of a cluster, its "
+        "share and the frames come from the true digits, which serve here only to score."
     )
     return Section("What is in each cluster", [text], [Sheets(sheets)])
 
