@@ -293,7 +293,7 @@ def test_names_the_place_of_a_value_that_is_no_number(value, make, wine):
         ({"free_weight": np.nan}, "free_weight=nan must be a number, 0 or more"),
         ({"learning_rate": 0}, "learning_rate=0 must be a number above 0, or None for the default"),
         ({"momentum": 1}, "momentum=1 must be a number from 0 to below 1"),
-        ({"max_iter": 0}, "max_iter=0 must be an integer, 1 or more"),
+        ({"max_iter": -1}, "max_iter=-1 must be an integer, 0 or more"),
         ({"on_conflict": "ask"}, "on_conflict='ask' must be 'raise' or 'drop' or 'keep'"),
         ({"callback": 3}, "callback=3 must be callable or None"),
         ({"device": "abacus"}, "device='abacus' must be \"auto\" or a PyTorch device"),

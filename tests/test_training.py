@@ -168,10 +168,10 @@ def test_history_starts_with_the_start_and_its_terms_add_up() -> None:
 
 
 def test_violated_pairs_and_occupied_clusters_are_counted() -> None:
-    """Scores by hand: points 0 and 1 in cluster 0 by a margin of 5, point 2 in cluster 2 by 0.25, none in 1."""
+    """Scores by hand: points 0 and 1 in cluster 0 by a margin of 4, point 2 in cluster 2 by 0.25, none in 1."""
     network = Network([], torch.zeros(3).double(), 1.0, torch.eye(3).double(), torch.zeros(3).double())
-    x = DenseInput(torch.tensor([[5.0, 0, 0], [5.0, 0, 0], [0, 0, 0.25]]).double())
-    pairs = Pairs([(0, 1), (0, 2), (1, 2)], [True, True, False])  # holds by 5; broken; holds by 0.25
+    x = DenseInput(torch.tensor([[5.0, 0, 1], [5.0, 0, 1], [0, -1, 0.25]]).double())
+    pairs = Pairs([(0, 1), (0, 2), (1, 2)], [True, True, False])  # holds by 4; broken; holds by 0.25
     problem = Problem.build(pairs, 3, weight_penalty=0.0, free_weight=1.0, like=network.head)
     (row, _) = train(network, x, problem, lambda gradients, iteration: None, max_iter=1, tol=0.0)
     assert row["violated_pairs"] == 2

@@ -78,7 +78,7 @@ class Demo:
 
     task: Task
     outcomes: tuple[Outcome, Outcome, Outcome]  # k-means, the paper's preset, our default
-    maps: tuple[Array, Array]  # (n, 2) each: of the pixels and of the learned codes
+    maps: tuple[Array, Array]  # (n, 2) each: of the codes before and after training
 
     def rows(self) -> list[list[str]]:
         """The table as text: method, accuracy, ARI, AUC, seconds."""
@@ -136,7 +136,8 @@ def run(task: Task, *, on_step: OnStep | None = None, **settings: Any) -> Demo:
             _ours(PRESET, MaxMarginClustering.paper, task, report, settings),
             _ours(DEFAULT, MaxMarginClustering, task, report, settings),
         )
-        maps = _maps(task, outcomes[-1].codes, report)
+        pretrained = MaxMarginClustering(N_DIGITS, random_state=task.seed, **(settings | {"max_iter": 0})).fit(task.X)
+        maps = _maps(task, pretrained.transform(task.X), outcomes[-1].codes, report)
     return Demo(task, outcomes, maps)
 
 
@@ -191,14 +192,14 @@ def _judged(task: Task, scores: Array) -> dict[str, Any]:
     }
 
 
-def _maps(task: Task, codes: Array, report: OnStep) -> tuple[Array, Array]:
-    """t-SNE of the pixels and of the learned codes, from the same start so that places can be compared."""
+def _maps(task: Task, pretrained: Array, learned: Array, report: OnStep) -> tuple[Array, Array]:
+    """t-SNE of the codes before and after training, from the same start so that places can be compared."""
     report(MAPS, {"phase": "start", "steps": 2})
     start = PCA(2, svd_solver="full").fit_transform(task.X)
     tsne = TSNE(init=start / start[:, 0].std() * 1e-4, max_iter=400, random_state=task.seed)
-    before = tsne.fit_transform(task.X)
+    before = tsne.fit_transform(pretrained)
     report(MAPS, {"phase": "step"})
-    after = tsne.fit_transform(codes)
+    after = tsne.fit_transform(learned)
     report(MAPS, {"phase": "end"})
     return before, after
 
@@ -307,14 +308,14 @@ def _before_after(demo: Demo) -> Section:
     """Two maps of all the images."""
     kmeans, _, ours = demo.outcomes
     maps = [
-        _map("Before: the pixels", f"Colours: the clusters of {kmeans.name}.", demo.task, kmeans, demo.maps[0]),
+        _map("Before: the pretrained codes", f"Colours: the clusters of {kmeans.name}.", demo.task, kmeans, demo.maps[0]),
         _map("After: the learned codes", f"Colours: the clusters of {ours.name}.", demo.task, ours, demo.maps[1]),
     ]
     text = (
         "Every dot is an image, and images that are alike lie close together (t-SNE; only neighbourhoods mean "
-        "something, not the distance between far groups). The first map is drawn from the raw pixels, the second "
-        "from the codes, what the network says of an image after it has learned. Ringed dots are in the wrong "
-        "cluster; point at one to see its digit."
+        "something, not the distance between far groups). Both maps show codes, what the network says of an image: "
+        "the first when it has looked at the images but heard no answer, the second when it has learned from the "
+        "answers. Ringed dots are in the wrong cluster; point at one to see its digit."
     )
     return Section("Before and after", [text], maps)
 

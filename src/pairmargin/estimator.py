@@ -52,7 +52,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         Number of starts to train from; the one with the lowest objective is kept.
     solver : {"adam", "subgradient"}, default="adam"
         "subgradient" takes the paper's steps, of size 1/(λ(i + 1 + step_offset)) for the head.
-    weight_penalty : float, default=0.02
+    weight_penalty : float, default=0.001
         Price λ of the squared norm of the head.
     free_weight : float, default=1.0
         Price β of points in no pair that lie close to the border of two clusters.
@@ -64,7 +64,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         How many iterations the start counts for in the step size of "subgradient". 0 is the paper's rule to the
         letter, whose first step throws most of the start away.
     max_iter : int, default=500
-        Largest number of iterations.
+        Largest number of iterations. 0 stays at the start.
     tol : float, default=1e-5
         Training stops when the objective has not fallen by this share of itself for 20 iterations.
     pretrain_epochs, pretrain_batch_size : int, default=50, 100
@@ -134,7 +134,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         init: str = "pairs",
         n_init: int = 1,
         solver: str = "adam",
-        weight_penalty: float = 0.02,
+        weight_penalty: float = 0.001,
         free_weight: float = 1.0,
         learning_rate: float | None = None,
         layer_learning_rate: float | None = None,

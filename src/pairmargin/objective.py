@@ -176,8 +176,7 @@ def objective_and_subgradient(scores: Tensor, problem: Problem, squared_norm: Te
     step.view(-1)[rows + cluster[:, 0]] = -pull
     step.view(-1)[rows + cluster[:, 1]] = pull
 
-    must_link = loss[problem.same].sum()  # eq. (8a)
-    terms = Terms(must_link, loss.sum() - must_link, price * free_slack.sum(), norm)  # eq. (8a), (8b), (8c)
+    terms = Terms(loss[problem.same].sum(), loss[~problem.same].sum(), price * free_slack.sum(), norm)  # eq. (8)
     return terms, violated, step
 
 

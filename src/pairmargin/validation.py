@@ -51,7 +51,7 @@ SETTINGS: dict[str, Rule] = {
     "learning_rate": _RATE,
     "layer_learning_rate": _RATE,
     "step_offset": _integer(0),
-    "max_iter": _integer(1),
+    "max_iter": _integer(0),
     "tol": _NOT_NEGATIVE,
     "pretrain_epochs": _integer(0),
     "pretrain_batch_size": _integer(1),
