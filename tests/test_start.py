@@ -15,8 +15,8 @@ from pairmargin.start import (
     agreement,
     code_spread,
     nearest_mean_head,
-    pair_shaped_clustering,
     pair_shaped_directions,
+    pair_shaped_head,
     start_head,
 )
 
@@ -162,7 +162,7 @@ def test_must_links_find_the_direction_that_k_means_drowns() -> None:
         best = codes @ pair_shaped_directions(codes, pairs, n_directions=1)[:, 0]
         gap = abs(best[truth == 0].mean() - best[truth == 1].mean())
         separations.append(gap / best[truth == 0].std())
-        shaped.append(accuracy(pair_shaped_clustering(codes, 2, pairs, RandomState(seed)), truth))
+        shaped.append(accuracy(scores_of(codes, pair_shaped_head(codes, 2, pairs, RandomState(seed))).argmax(1), truth))
         plain.append(accuracy(start._kmeans(codes, 2, RandomState(seed), n_init=10).labels, truth))
     assert np.mean(separations) > 3  # as data it is 2/0.3 = 6.7
     assert np.mean(plain) < 0.6
@@ -177,7 +177,7 @@ def test_a_run_that_the_pairs_like_is_preferred_to_a_compact_one() -> None:
     for joined in ((0.0, 4.0), (10.0, 14.0)):
         truth = np.where(place == joined[0], joined[1], place)
         pairs = answers(np.unique(truth, return_inverse=True)[1], 150, seed=1)
-        labels = pair_shaped_clustering(codes, 3, pairs, RandomState(0))
+        labels = scores_of(codes, pair_shaped_head(codes, 3, pairs, RandomState(0))).argmax(1)
         assert agreement(labels, pairs) == 1
 
 
@@ -298,7 +298,7 @@ def test_wide_codes_are_first_reduced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(start, "pair_shaped_directions", watched)
     monkeypatch.setattr(start, "WIDEST", 12)
     head = start_head(codes, 3, pairs, "pairs", RandomState(0))
-    assert seen == [(90, 6)]
+    assert seen == [(90, 30), (90, 6)]
     assert head[0].shape == (3, 30)  # the head itself is for the codes as they are
     assert accuracy(scores_of(codes, head).argmax(1), truth) == 1
 

@@ -308,7 +308,9 @@ def _before_after(demo: Demo) -> Section:
     """Two maps of all the images."""
     kmeans, _, ours = demo.outcomes
     maps = [
-        _map("Before: the pretrained codes", f"Colours: the clusters of {kmeans.name}.", demo.task, kmeans, demo.maps[0]),
+        _map(
+            "Before: the pretrained codes", f"Colours: the clusters of {kmeans.name}.", demo.task, kmeans, demo.maps[0]
+        ),
         _map("After: the learned codes", f"Colours: the clusters of {ours.name}.", demo.task, ours, demo.maps[1]),
     ]
     text = (

@@ -15,8 +15,8 @@ import scipy.sparse as sp
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
-from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
 from .pairs import Pairs
@@ -48,20 +48,22 @@ def start_head(codes: Array, n_clusters: int, pairs: Pairs, init: str, rng: Rand
         return _unit_margin(codes, rng.standard_normal((n_clusters, codes.shape[1])), np.zeros(n_clusters))
     with threadpool_limits(1):  # k-means on several threads adds up in an order that changes from run to run
         if init == "pairs" and pairs.same.any():
-            labels = pair_shaped_clustering(codes, n_clusters, pairs, rng)
-        else:
-            labels = _kmeans(codes, n_clusters, rng, n_init=10).labels
-    return nearest_mean_head(codes, labels, n_clusters)
+            return pair_shaped_head(codes, n_clusters, pairs, rng)
+        return nearest_mean_head(codes, _kmeans(codes, n_clusters, rng, n_init=10).labels, n_clusters)
 
 
-def pair_shaped_clustering(codes: Array, n_clusters: int, pairs: Pairs, rng: RandomState) -> Array:
-    """Cluster where must-linked points are close and all others far; keep the run that the pairs like best."""
-    if codes.shape[1] > WIDEST:
-        codes = PCA(min(WIDEST // 2, len(codes)), svd_solver="randomized", random_state=rng).fit_transform(codes)
-    shaped = codes @ pair_shaped_directions(codes, pairs, n_directions=max(2 * (n_clusters - 1), 1))
+def pair_shaped_head(codes: Array, n_clusters: int, pairs: Pairs, rng: RandomState) -> tuple[Array, Array]:
+    """Cluster where must-linked points are close and all others far; keep the run that the pairs like best.
+
+    The nearest mean in that space is a linear rule in the codes too, so the head starts with the very same clusters.
+    """
+    directions = pair_shaped_directions(codes, pairs, n_directions=max(2 * (n_clusters - 1), 1))  # (d, ·)
+    shaped = codes @ directions
     seeds = rng.randint(np.iinfo(np.int32).max, size=N_RUNS)
     runs = [_kmeans(shaped, n_clusters, RandomState(seed), n_init=1) for seed in seeds]
-    return max(runs, key=lambda run: (agreement(run.labels, pairs), -run.inertia)).labels
+    best = max(runs, key=lambda run: (agreement(run.labels, pairs), -run.inertia))
+    head, bias = nearest_mean_head(shaped, best.labels, n_clusters)
+    return head @ directions.T, bias
 
 
 def pair_shaped_directions(codes: Array, pairs: Pairs, n_directions: int) -> Array:
@@ -70,6 +72,9 @@ def pair_shaped_directions(codes: Array, pairs: Pairs, n_directions: int) -> Arr
     The within scatter is shrunk towards a multiple of the identity, which counts for as many answers as the codes
     have dimensions: few must-links say little about d(d + 1)/2 numbers.
     """
+    if codes.shape[1] > WIDEST:
+        main = randomized_svd(codes, min(WIDEST // 2, len(codes)), random_state=0)[2].T  # codes have mean 0
+        return main @ pair_shaped_directions(codes @ main, pairs, n_directions)
     n_dims = codes.shape[1]
     link, weight = pairs.index[pairs.same], pairs.weight[pairs.same]
     apart = (codes[link[:, 0]] - codes[link[:, 1]]) * np.sqrt(weight / (2 * weight.sum()))[:, None]
