@@ -20,6 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 from sklearn.utils.validation import check_is_fitted
 
+from ._version import __version__
 from .estimator import MaxMarginClustering
 from .exceptions import ModelFileError
 
@@ -27,7 +28,7 @@ FORMAT = "pairmargin"
 FORMAT_NUMBER = 1
 _ARRAYS = ("labels_", "code_mean_", "head_coef_", "head_intercept_", "input_shift_", "input_scale_")
 _FACTS = ("visible_", "code_spread_", "n_iter_", "objective_", "history_", "pretraining_history_", "n_features_in_")
-_VERSIONED = ("pairmargin", "numpy", "scikit-learn", "torch", "safetensors")
+_LIBRARIES = ("numpy", "scikit-learn", "torch", "safetensors")
 
 
 def save(model: MaxMarginClustering, path: str | os.PathLike[str]) -> None:
@@ -64,7 +65,8 @@ def save(model: MaxMarginClustering, path: str | os.PathLike[str]) -> None:
         "settings": {k: v for k, v in model.get_params(deep=False).items() if _is_plain(v)},
         "facts": {name: getattr(model, name) for name in _FACTS},
         "feature_names": None if names is None else [str(name) for name in names],
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in _VERSIONED},
+        "versions": {"pairmargin": __version__, "python": platform.python_version()}
+        | {name: version(name) for name in _LIBRARIES},
     }
     _replace(Path(path), to_bytes(arrays, {k: json.dumps(v, default=_to_plain) for k, v in metadata.items()}))
 
