@@ -1,10 +1,11 @@
 """The estimator's published figures: accuracy, ARI and pair AUC on six data sets, from 100 answers each.
 
-    PAIRMARGIN_DATA=… python benchmarks/figures.py [--draws 10]
+    PAIRMARGIN_DATA=… python benchmarks/figures.py [--draws 10] [--ablation]
 
 For every draw, 200 pairs (half same, half different) are taken from the true labels; 100 train, 100 are held out for
 the AUC. The labels are used for nothing else but the scores. Writes results/estimator.csv (one row a fit) and
-results/estimator.md (means and spreads), and puts the table into the README.
+results/estimator.md (means and spreads), and puts the table into the README. With --ablation, the default with one
+thing changed at a time, to results/ablation.csv and results/ablation.md.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def _ours(make: Callable[[int, str, int], MaxMarginClustering]) -> Callable[...,
     return cluster
 
 
-METHODS: dict[str, Callable[..., tuple[Any, Any]]] = {
+Method = Callable[..., tuple[Any, Any]]
+METHODS: dict[str, Method] = {
     "k-means, no answers": kmeans,
     "the letter": _ours(
         lambda k, name, seed: MaxMarginClustering.paper(
@@ -76,13 +78,28 @@ METHODS: dict[str, Callable[..., tuple[Any, Any]]] = {
 }
 
 
+def _changed(**changes: Any) -> Method:
+    return _ours(lambda k, name, seed: MaxMarginClustering(k, random_state=seed, **changes))
+
+
+ABLATION: dict[str, Method] = {
+    "default": _changed(),
+    "its start alone": _changed(max_iter=0),
+    "k-means start": _changed(init="k-means"),
+    "k-means start alone": _changed(init="k-means", max_iter=0),
+    "random start": _changed(init="random"),
+    "no free term": _changed(free_weight=0.0),
+    "no hidden layer": _changed(hidden_layer_sizes=()),
+}
+
+
 def measure(method: str, name: str, draw: int) -> Row:
     """One fit."""
     torch.set_num_threads(1)
     X, y = load_dataset(name, return_X_y=True)
     train, test = sample_pairs(y, 200, random_state=draw).split(100, random_state=draw)
     began = time.perf_counter()
-    labels, score = METHODS[method](X, len(np.unique(y)), name, draw, train, test)
+    labels, score = (METHODS | ABLATION)[method](X, len(np.unique(y)), name, draw, train, test)
     return {
         "dataset": name,
         "method": method,
@@ -100,12 +117,12 @@ def summary(rows: list[Row], method: str, name: str, figure: str) -> tuple[float
     return float(np.mean(values)), float(np.std(values))
 
 
-def table(rows: list[Row], draws: int) -> str:
+def table(rows: list[Row], methods: dict[str, Method], draws: int) -> str:
     """The table in Markdown: mean ± spread, what was asked, and the paper's own figures."""
     lines = [f"Mean ± standard deviation of {draws} draws of 100 answers, half same and half different.", ""]
     for figure, title in {"accuracy": "accuracy", "ari": "adjusted Rand index", "auc": "AUC on held-out pairs"}.items():
         lines += [f"| {title} | " + " | ".join(NAMES) + " |", "|---" * (len(NAMES) + 1) + "|"]
-        for method in METHODS:
+        for method in methods:
             cells = ["{:.3f} ± {:.3f}".format(*summary(rows, method, name, figure)) for name in NAMES]
             lines.append(f"| {'**default**' if method == 'default' else method} | " + " | ".join(cells) + " |")
         if figure != "auc":
@@ -132,19 +149,22 @@ def main() -> None:
     """Measure every cell, two at a time, and write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=10)
-    draws = parser.parse_args().draws
+    parser.add_argument("--ablation", action="store_true")
+    asked = parser.parse_args()
+    draws, methods, file_name = asked.draws, *((ABLATION, "ablation") if asked.ablation else (METHODS, "estimator"))
     began = time.perf_counter()
-    cells = [(method, name, draw) for name in reversed(NAMES) for method in METHODS for draw in range(draws)]
+    cells = [(method, name, draw) for name in reversed(NAMES) for method in methods for draw in range(draws)]
     rows = Parallel(n_jobs=2)(delayed(measure)(*cell) for cell in cells)
-    with (ROOT / "results" / "estimator.csv").open("w", newline="") as file:
+    with (ROOT / "results" / f"{file_name}.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows({k: f"{v:.4f}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
-    markdown = table(rows, draws)
-    (ROOT / "results" / "estimator.md").write_text(markdown)
-    readme.put("figures", markdown)
+    markdown = table(rows, methods, draws)
+    (ROOT / "results" / f"{file_name}.md").write_text(markdown)
     print(markdown)
-    print("\n".join(shortfalls(rows)) or "every figure asked for is reached")
+    if not asked.ablation:
+        readme.put("figures", markdown)
+        print("\n".join(shortfalls(rows)) or "every figure asked for is reached")
     print(f"{time.perf_counter() - began:.0f} s")
 
 

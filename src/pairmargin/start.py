@@ -73,7 +73,7 @@ def pair_shaped_directions(codes: Array, pairs: Pairs, n_directions: int) -> Arr
     have dimensions: few must-links say little about d(d + 1)/2 numbers.
     """
     if codes.shape[1] > WIDEST:
-        main = randomized_svd(codes, min(WIDEST // 2, len(codes)), random_state=0)[2].T  # codes have mean 0
+        main: Array = randomized_svd(codes, min(WIDEST // 2, len(codes)), random_state=0)[2].T  # codes have mean 0
         return main @ pair_shaped_directions(codes @ main, pairs, n_directions)
     n_dims = codes.shape[1]
     link, weight = pairs.index[pairs.same], pairs.weight[pairs.same]
