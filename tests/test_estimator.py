@@ -48,7 +48,7 @@ def wine_pairs(wine):
     [
         MaxMarginClustering(),
         MaxMarginClustering(hidden_layer_sizes=()),
-        MaxMarginClustering.paper(hidden_layer_sizes=(20, 20)),
+        MaxMarginClustering.paper(hidden_layer_sizes=20),
     ]
 )
 def test_scikit_learn_checks(estimator, check):

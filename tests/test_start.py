@@ -138,7 +138,7 @@ def test_directions_solve_the_generalised_eigenproblem_written_out() -> None:
         within += weight / weights.sum() * np.outer(codes[i] - codes[j], codes[i] - codes[j]) / 2
     for code in codes:
         total += np.outer(code, code) / len(codes)
-    shrinkage = 5 / (5 + len(links))  # the prior counts for as many answers as there are dimensions
+    shrinkage = 5 / (5 + 2 * len(links))  # the prior counts for half as many answers as there are dimensions
     within = (1 - shrinkage) * within + shrinkage * np.trace(within) / 5 * np.eye(5)
 
     directions = pair_shaped_directions(codes, pairs, n_directions=3)
@@ -167,6 +167,18 @@ def test_must_links_find_the_direction_that_k_means_drowns() -> None:
     assert np.mean(separations) > 3  # as data it is 2/0.3 = 6.7
     assert np.mean(plain) < 0.6
     assert np.mean(shaped) > 0.95
+
+
+def test_shaped_start_has_the_very_same_clusters_as_k_means_in_the_shaped_space() -> None:
+    """The clusters of k-means are those of their nearest means, and these means are the shaped space's own."""
+    for seed in range(5):
+        codes, truth = drowned(seed)
+        pairs = answers(truth, 60, seed)
+        labels = scores_of(codes, pair_shaped_head(codes, 3, pairs, RandomState(seed))).argmax(1)
+        for space, agree in ((codes @ pair_shaped_directions(codes, pairs, n_directions=4), True), (codes, False)):
+            means = np.array([space[labels == k].mean(0) for k in range(3)])
+            nearest = ((space[:, None] - means[None]) ** 2).sum(2).argmin(1)
+            assert (np.mean(nearest == labels) > 0.98) == agree
 
 
 def test_a_run_that_the_pairs_like_is_preferred_to_a_compact_one() -> None:
@@ -211,14 +223,16 @@ def test_links_that_coincide_leave_the_directions_of_largest_scatter() -> None:
 
 @INITS
 def test_start_is_a_function_of_the_seed(init: str) -> None:
-    codes, truth = clouds(0)
-    pairs = answers(truth, 30, 0)
-    first, again = (start_head(codes, 3, pairs, init, RandomState(7)) for _ in range(2))
-    for a, b in zip(first, again, strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert first[0].shape == (3, 4)
-    assert first[1].shape == (3,)
-    assert np.median(margins(scores_of(codes, first))) == pytest.approx(1)
+    """Also where nothing is there to be found, and every run of k-means ends elsewhere."""
+    formless = centred(np.random.default_rng(0).normal(size=(90, 4)))
+    for codes, n_clusters in ((clouds(0)[0], 3), (formless, 6)):
+        pairs = answers(np.arange(90) % 3, 30, 0)
+        first, again = (start_head(codes, n_clusters, pairs, init, RandomState(7)) for _ in range(2))
+        for a, b in zip(first, again, strict=True):
+            np.testing.assert_array_equal(a, b)
+        assert first[0].shape == (n_clusters, 4)
+        assert first[1].shape == (n_clusters,)
+        assert np.median(margins(scores_of(codes, first))) == pytest.approx(1)
 
 
 def test_random_start_changes_with_the_seed_and_has_no_bias() -> None:
@@ -292,13 +306,15 @@ def test_wide_codes_are_first_reduced(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
     def watched(reduced: np.ndarray, *args, **kwargs) -> np.ndarray:
-        seen.append(reduced.shape)
+        seen.append(reduced)
         return pair_shaped_directions(reduced, *args, **kwargs)
 
     monkeypatch.setattr(start, "pair_shaped_directions", watched)
     monkeypatch.setattr(start, "WIDEST", 12)
     head = start_head(codes, 3, pairs, "pairs", RandomState(0))
-    assert seen == [(90, 30), (90, 6)]
+    assert [reduced.shape for reduced in seen] == [(90, 30), (90, 6)]
+    principal = np.linalg.svd(codes, compute_uv=False)[:6]
+    np.testing.assert_allclose((seen[1] ** 2).sum(), (principal**2).sum(), rtol=0.02)  # what they can hold at most
     assert head[0].shape == (3, 30)  # the head itself is for the codes as they are
     assert accuracy(scores_of(codes, head).argmax(1), truth) == 1
 

@@ -140,8 +140,9 @@ def test_no_step_is_taken_after_the_decision_to_stop() -> None:
     assert stepped == [row["iteration"] for row in history[1:]]
 
 
-def test_a_broken_objective_does_not_run_for_ever() -> None:
-    assert run_script([4.0] + [float("nan")] * 200, max_iter=150, tol=1e-5)[-1]["iteration"] == PATIENCE
+@pytest.mark.parametrize("start", [4.0, float("nan")])
+def test_a_broken_objective_does_not_run_for_ever(start: float) -> None:
+    assert run_script([start] + [float("nan")] * 200, max_iter=150, tol=1e-5)[-1]["iteration"] == PATIENCE
 
 
 # What it writes down

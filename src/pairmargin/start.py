@@ -69,7 +69,7 @@ def pair_shaped_head(codes: Array, n_clusters: int, pairs: Pairs, rng: RandomSta
 def pair_shaped_directions(codes: Array, pairs: Pairs, n_directions: int) -> Array:
     """Directions (d, ≤ n_directions) with the largest ratio of total scatter to scatter within must-links.
 
-    The within scatter is shrunk towards a multiple of the identity, which counts for as many answers as the codes
+    The within scatter is shrunk towards a multiple of the identity, which counts for half as many answers as the codes
     have dimensions: few must-links say little about d(d + 1)/2 numbers.
     """
     if codes.shape[1] > WIDEST:
@@ -79,7 +79,7 @@ def pair_shaped_directions(codes: Array, pairs: Pairs, n_directions: int) -> Arr
     link, weight = pairs.index[pairs.same], pairs.weight[pairs.same]
     apart = (codes[link[:, 0]] - codes[link[:, 1]]) * np.sqrt(weight / (2 * weight.sum()))[:, None]
     within = apart.T @ apart  # (d, d)
-    shrinkage = n_dims / (n_dims + len(link))
+    shrinkage = n_dims / (n_dims + 2 * len(link))
     spread = np.trace(within) / n_dims or 1.0  # must-linked points that all coincide say nothing of scale
     within = (1 - shrinkage) * within + shrinkage * spread * np.eye(n_dims)
     total = codes.T @ codes / len(codes)
