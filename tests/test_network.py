@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,19 +12,11 @@ from pairmargin.inputs import DenseInput, Input, SparseInput
 from pairmargin.network import Layer, Network
 from pairmargin.objective import Problem, objective, objective_and_subgradient
 from pairmargin.pairs import Pairs
-from pairmargin.threads import threads_for
 
 N_POINTS, N_FEATURES, N_CLUSTERS = 12, 6, 4
 PENALTY, SPREAD = 0.3, 0.4
 DEPTHS = pytest.mark.parametrize("sizes", [(), (5,), (5, 7, 3)], ids=["no layer", "one layer", "three layers"])
 KINDS = pytest.mark.parametrize("kind", ["dense", "sparse"])
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Waking a second thread costs more than all the arithmetic on such small tensors."""
-    with threads_for(1):
-        yield
 
 
 def make_input(kind: str, seed: int = 0) -> tuple[Input, Tensor]:

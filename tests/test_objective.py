@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
@@ -26,17 +25,9 @@ from pairmargin.objective import (
     pair_margins,
 )
 from pairmargin.pairs import Pairs
-from pairmargin.threads import threads_for
 
 PENALTY, FREE_WEIGHT = 0.3, 1.7  # λ and β: not the defaults, and not 1
 quick = settings(deadline=None, derandomize=True, max_examples=60)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Waking a second thread costs more than all the arithmetic on such small tensors."""
-    with threads_for(1):
-        yield
 
 
 class Case(NamedTuple):

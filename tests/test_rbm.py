@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -13,19 +13,11 @@ from torch import Tensor
 
 from pairmargin.inputs import BINARY, GAUSSIAN, DenseInput
 from pairmargin.rbm import RBM, Pretraining, pretrain, train_rbm
-from pairmargin.threads import threads_for
 
 KINDS = pytest.mark.parametrize("visible", [BINARY, GAUSSIAN])
 N_VISIBLE, N_HIDDEN = 4, 3
 V = np.array(list(product([0.0, 1.0], repeat=N_VISIBLE)))  # (16, 4) every state of the binary visible units
 H = np.array(list(product([0.0, 1.0], repeat=N_HIDDEN)))  # (8, 3) every state of the hidden units
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Waking a second thread costs more than all the arithmetic on such small tensors."""
-    with threads_for(1):
-        yield
 
 
 def generator(seed: int) -> torch.Generator:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
@@ -29,13 +27,6 @@ KEYS = {
 }
 SPREAD = 0.4
 TERMS = ("must_link", "cannot_link", "free", "norm")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    """Waking a second thread costs more than all the arithmetic on such small tensors."""
-    with threads_for(1):
-        yield
 
 
 def toy(sizes: tuple[int, ...] = (4,), seed: int = 0, penalty: float = 0.02) -> tuple[Network, DenseInput, Problem]:

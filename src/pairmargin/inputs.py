@@ -120,8 +120,6 @@ class Scaling:
 
 def choose_visible(mean: NDArray[Any], variance: NDArray[Any], low: float, high: float) -> str:
     """Binary or Gaussian visible units, from how close the columns come to being off-or-on."""
-    if low < 0:
-        return GAUSSIAN
     return BINARY if binary_share(mean, variance, low, high) >= BINARY_SHARE else GAUSSIAN
 
 

@@ -39,7 +39,7 @@ class Clustering(NamedTuple):
 def code_spread(codes: Array) -> float:
     """What to divide codes of mean 0 by, for a root mean square length of ``LENGTH``."""
     length = float(np.sqrt((codes**2).sum(1).mean()))
-    return length / LENGTH if length > 0 else 1.0
+    return length / LENGTH if length > 1e-8 else 1.0  # shorter ones are all rounding
 
 
 def start_head(codes: Array, n_clusters: int, pairs: Pairs, init: str, rng: RandomState) -> tuple[Array, Array]:
@@ -102,8 +102,10 @@ def nearest_mean_head(codes: Array, labels: Array, n_clusters: int) -> tuple[Arr
     members = sp.csr_array((np.ones(n), (labels, np.arange(n))), shape=(n_clusters, n))
     means = (members @ codes) / np.maximum(counts, 1)[:, None]  # (K, d)
     bias = -0.5 * (means**2).sum(1)  # argmin ‖h − m‖² = argmax h·m − ‖m‖²/2
-    bias[counts == 0] = bias.min() - 1  # an empty cluster stays behind the others
-    return _unit_margin(codes, means, bias)
+    used = counts > 0
+    means[used], bias[used] = _unit_margin(codes, means[used], bias[used])
+    bias[~used] = (codes @ means[used].T + bias[used]).max(1).min() - 1  # an empty cluster wins nowhere
+    return means, bias
 
 
 def _unit_margin(codes: Array, head: Array, bias: Array) -> tuple[Array, Array]:
