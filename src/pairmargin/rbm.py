@@ -69,7 +69,11 @@ class RBM:
         return mean + torch.randn(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
 
     def negative_phase(self, hidden_mean: Tensor, cd_steps: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Run the chain for CD-k; the last visible and hidden states are means, which takes noise out of the step."""
+        """Run the chain for CD-k; the last visible and hidden states are means.
+
+        Differs from the textbook: a mean in place of the last visible sample biases the step (a Gaussian machine then
+        learns more than its unit variance would allow), but gives much better codes: docs/design/reconstruction.md.
+        """
         for step in range(cd_steps):
             visible = self.visible_mean(self.sample_hidden(hidden_mean, generator))
             if step < cd_steps - 1:
