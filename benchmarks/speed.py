@@ -57,6 +57,11 @@ def exponent(sizes: list[int], seconds: list[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
+def holds(figure: float, asked: str) -> bool:
+    """Whether a figure is what was asked: ">= 5", "<= 1.5", or nothing."""
+    return not asked or (figure >= float(asked[3:]) if asked[0] == ">" else figure <= float(asked[3:]))
+
+
 def random_pairs(n_samples: int, n_pairs: int, rng: np.random.RandomState) -> Pairs:
     """Pairs of neighbours in two random orders of the rows: distinct, half of them "same"."""
     first = rng.randint(0, n_samples, 3 * n_pairs)
@@ -96,6 +101,7 @@ def cd_epoch(rounds: int, n: int) -> list[tuple[str, float, str]]:
     name = f"CD-1 epoch, {n} x 784 -> 400"
     return [
         (f"{name}: times faster than scikit-learn's BernoulliRBM", theirs / mine, ">= 5"),
+        (f"{name}: the same, if it were nothing but its bare matrix products", theirs / products, ""),
         (f"{name}: time over its bare matrix products", mine / products, "<= 1.5"),
     ]
 
@@ -191,8 +197,7 @@ def main() -> None:
     ]
     lines = ["| | figure | asked |", "|---|---|---|"]
     for name, figure, asked in rows:
-        holds = figure >= float(asked[3:]) if asked[0] == ">" else figure <= float(asked[3:])
-        wanted = asked.replace(">=", "≥").replace("<=", "≤") + ("" if holds else ", not reached")
+        wanted = asked.replace(">=", "≥").replace("<=", "≤") + ("" if holds(figure, asked) else ", not reached")
         lines.append(f"| {name} | {figure:.2f} | {wanted} |")
     print("\n".join(lines))
     if not quick:
