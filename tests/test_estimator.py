@@ -295,6 +295,7 @@ def test_names_the_place_of_a_value_that_is_no_number(value, make, wine):
         ({"momentum": 1}, "momentum=1 must be a number from 0 to below 1"),
         ({"max_iter": -1}, "max_iter=-1 must be an integer, 0 or more"),
         ({"on_conflict": "ask"}, "on_conflict='ask' must be 'raise' or 'drop' or 'keep'"),
+        ({"verbose": "loud"}, "verbose='loud' must be True, False or an integer"),
         ({"callback": 3}, "callback=3 must be callable or None"),
         ({"device": "abacus"}, "device='abacus' must be \"auto\" or a PyTorch device"),
         ({"solver": "subgradient", "weight_penalty": 0}, "weight_penalty=0 leaves the step"),

@@ -19,7 +19,7 @@ from torch import Tensor
 from .exceptions import InvalidDataError
 
 BINARY, GAUSSIAN = "binary", "gaussian"
-BINARY_SHARE = 0.3  # docs/design/visible-units.md has the measurements behind this number
+BINARY_SHARE = 0.4  # docs/design/visible-units.md has the measurements behind this number
 
 
 class Input(Protocol):
