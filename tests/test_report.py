@@ -199,7 +199,8 @@ def test_one_answer_is_enough() -> None:
 
 def test_picture_is_black_ink_of_the_given_strength() -> None:
     ink = np.array([[0.0, 0.25, 1.0], [2.0, -1.0, 0.5]])
-    picture = np.asarray(Image.open(BytesIO(base64.b64decode(Tile(ink, "").uri.split(",")[1])))) / 255
+    png = BytesIO(base64.b64decode(Tile(ink, "").uri.split(",")[1]))
+    picture = np.asarray(Image.open(png).convert("RGBA")) / 255
     assert picture.shape == (2, 3, 4)
     assert (picture[:, :, :3] == 0).all()
     np.testing.assert_allclose(picture[:, :, 3], ink.clip(0, 1), atol=1 / 255)
