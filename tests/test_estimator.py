@@ -68,6 +68,16 @@ def test_learns_wine_from_a_hundred_answers_over_several_seeds(make, wine):
     assert np.mean(accuracies) > 0.96
 
 
+def test_the_preset_has_the_settings_of_section_4_and_can_be_changed():
+    model = MaxMarginClustering.paper(7, 64, random_state=3)
+    settings = model.get_params()
+    assert (settings["weight_penalty"], settings["free_weight"], settings["layer_learning_rate"]) == (0.02, 1, 0.01)
+    assert (settings["solver"], settings["cd_steps"], settings["hidden_layer_sizes"]) == ("subgradient", 1, 64)
+    assert (settings["n_clusters"], settings["random_state"]) == (7, 3)
+    letter = MaxMarginClustering.paper(7, init="random", step_offset=0)
+    assert (letter.init, letter.step_offset) == ("random", 0)
+
+
 def test_answers_help(wine):
     X, y = wine
     X = X.copy()

@@ -195,6 +195,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             "free_weight": 1.0,
             "layer_learning_rate": 0.01,
             "cd_steps": 1,
+            "init": "pairs",
+            "step_offset": 100,
         }
         return cls(n_clusters, hidden_layer_sizes, **(settings | changes))
 
