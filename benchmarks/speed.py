@@ -63,7 +63,7 @@ def holds(figure: float, asked: str) -> bool:
 
 
 def random_pairs(n_samples: int, n_pairs: int, rng: np.random.RandomState) -> Pairs:
-    """Pairs of neighbours in two random orders of the rows: distinct, half of them "same"."""
+    """Distinct random pairs, every other one "same"."""
     first = rng.randint(0, n_samples, 3 * n_pairs)
     second = (first + 1 + rng.randint(0, n_samples - 1, 3 * n_pairs)) % n_samples
     index = np.unique(np.sort(np.column_stack([first, second]), 1), axis=0)
@@ -120,7 +120,6 @@ def training_iteration(rounds: int, n: int) -> list[tuple[str, float, str]]:
     data = DenseInput(x)
 
     def ours() -> None:
-        # ten iterations and the look at the last one, less that look: ten forward and backward passes
         scores = network.scores(data)
         _, _, step = objective_and_subgradient(scores, problem, network.squared_norm)
         steps(network.gradients(data, step, problem.weight_penalty), 1)

@@ -21,7 +21,7 @@ def test_links_lead_to_files_that_are_there(page):
 def test_python_in_the_pages_can_be_compiled(page):
     for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
         lines = [line[4:] for line in block.splitlines() if line.startswith(">>> ")]
-        compile("\n".join(lines) or block, str(page), "exec")
+        assert compile("\n".join(lines) or block, str(page), "exec").co_code
 
 
 def test_every_proof_in_the_map_of_the_paper_exists():
