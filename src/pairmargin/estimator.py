@@ -13,9 +13,9 @@ from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from .exceptions import InvalidDataError, InvalidParameterError
+from .exceptions import InvalidParameterError
 from .inputs import GAUSSIAN, Input, Scaling
 from .network import Layer, Network
 from .objective import Problem, pair_margins
@@ -24,7 +24,7 @@ from .rbm import Pretraining, pretrain
 from .start import code_spread, start_head
 from .threads import threads_for
 from .training import AdamSteps, History, PaperSteps, Steps, train
-from .validation import check_finite, check_settings, layer_sizes, warn_if_few_distinct
+from .validation import check_settings, layer_sizes, validated, warn_if_few_distinct
 
 logger = logging.getLogger("pairmargin")
 Array = NDArray[Any]
@@ -217,7 +217,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         self : MaxMarginClustering
         """
         warm = self.warm_start and hasattr(self, "head_coef_")
-        data = self._validated(X, reset=not warm)
+        data = validated(self, X, reset=not warm, accept_sparse="csr")
         check_settings(self.get_params(deep=False), data.shape[0])
         sizes = layer_sizes(self.hidden_layer_sizes)
         pairs = Pairs.check(pairs, data.shape[0]).resolve(self.on_conflict)
@@ -287,17 +287,6 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    def _validated(self, X: ArrayLike, *, reset: bool) -> Any:
-        """X as float32 or float64, dense or CSR, with all values finite."""
-        try:
-            data = validate_data(
-                self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
-            )
-        except ValueError as error:
-            raise InvalidDataError(str(error)) from error
-        check_finite(data)
-        return data
 
     def _pretrain(
         self, x: Input, sizes: tuple[int, ...], visible: str, rng: RandomState, device: torch.device
@@ -398,7 +387,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     def _ready(self, X: ArrayLike) -> tuple[Network, Input]:
         """The model and the data it is asked about."""
         check_is_fitted(self)
-        data = self._validated(X, reset=False)
+        data = validated(self, X, reset=False, accept_sparse="csr")
         device = _device(self.device)
         return self._network(data.dtype, device), self._scaling().apply(data, device)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import validate_data
 
 from .exceptions import FewDistinctPointsWarning, InvalidDataError, InvalidParameterError
 
@@ -24,42 +25,44 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _integer(least: int) -> Rule:
+def integer(least: int) -> Rule:
     return f"an integer, {least} or more", lambda v: _is_integer(v) and v >= least
 
 
-def _one_of(*choices: str) -> Rule:
+def one_of(*choices: str) -> Rule:
     return " or ".join(map(repr, choices)), lambda v: isinstance(v, str) and v in choices
 
 
-_POSITIVE: Rule = ("a number above 0", lambda v: _is_number(v) and v > 0)
-_NOT_NEGATIVE: Rule = ("a number, 0 or more", lambda v: _is_number(v) and v >= 0)
-_RATE: Rule = ("a number above 0, or None for the default", lambda v: v is None or _POSITIVE[1](v))
+POSITIVE: Rule = ("a number above 0", lambda v: _is_number(v) and v > 0)
+NOT_NEGATIVE: Rule = ("a number, 0 or more", lambda v: _is_number(v) and v >= 0)
+_RATE: Rule = ("a number above 0, or None for the default", lambda v: v is None or POSITIVE[1](v))
 
-SETTINGS: dict[str, Rule] = {
-    "n_clusters": _integer(1),
+Rules = dict[str, Rule]
+
+SETTINGS: Rules = {
+    "n_clusters": integer(1),
     "hidden_layer_sizes": (
         "positive integers such as (100,), or () for the linear method",
         lambda v: all(_is_integer(s) and s > 0 for s in layer_sizes(v)),
     ),
-    "visible": _one_of("auto", "binary", "gaussian"),
-    "init": _one_of("pairs", "k-means", "random"),
-    "n_init": _integer(1),
-    "solver": _one_of("adam", "subgradient"),
-    "weight_penalty": _NOT_NEGATIVE,
-    "free_weight": _NOT_NEGATIVE,
+    "visible": one_of("auto", "binary", "gaussian"),
+    "init": one_of("pairs", "k-means", "random"),
+    "n_init": integer(1),
+    "solver": one_of("adam", "subgradient"),
+    "weight_penalty": NOT_NEGATIVE,
+    "free_weight": NOT_NEGATIVE,
     "learning_rate": _RATE,
     "layer_learning_rate": _RATE,
-    "step_offset": _integer(0),
-    "max_iter": _integer(0),
-    "tol": _NOT_NEGATIVE,
-    "pretrain_epochs": _integer(0),
-    "pretrain_batch_size": _integer(1),
+    "step_offset": integer(0),
+    "max_iter": integer(0),
+    "tol": NOT_NEGATIVE,
+    "pretrain_epochs": integer(0),
+    "pretrain_batch_size": integer(1),
     "pretrain_learning_rate": _RATE,
-    "cd_steps": _integer(1),
+    "cd_steps": integer(1),
     "momentum": ("a number from 0 to below 1", lambda v: _is_number(v) and 0 <= v < 1),
-    "weight_decay": _NOT_NEGATIVE,
-    "on_conflict": _one_of("raise", "drop", "keep"),
+    "weight_decay": NOT_NEGATIVE,
+    "on_conflict": one_of("raise", "drop", "keep"),
     "verbose": ("True, False or an integer, 0 or more", lambda v: v in (True, False) or (_is_integer(v) and v >= 0)),
     "callback": ("callable or None", lambda v: v is None or callable(v)),
 }
@@ -70,19 +73,46 @@ def layer_sizes(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list, np.ndarray)) else (value,)
 
 
-def check_settings(settings: dict[str, Any], n_samples: int) -> None:
-    """Refuse settings that cannot work, alone or together."""
-    for name, (wanted, holds) in SETTINGS.items():
+def check_rules(rules: Rules, settings: dict[str, Any]) -> None:
+    """Refuse a setting that breaks its rule, naming the value and what it must be."""
+    for name, (wanted, holds) in rules.items():
         if not holds(settings[name]):
             raise InvalidParameterError(f"{name}={settings[name]!r} must be {wanted}")
+
+
+def check_n_clusters(n_clusters: int, n_samples: int) -> None:
+    """Refuse more clusters than points."""
+    if n_clusters > n_samples:
+        raise InvalidParameterError(
+            f"n_clusters={n_clusters} is more than n_samples={n_samples}; ask for fewer clusters"
+        )
+
+
+def check_settings(settings: dict[str, Any], n_samples: int) -> None:
+    """Refuse settings of `MaxMarginClustering` that cannot work, alone or together."""
+    check_rules(SETTINGS, settings)
     if settings["solver"] == "subgradient" and settings["weight_penalty"] == 0:
         raise InvalidParameterError(
             'weight_penalty=0 leaves the step 1/(λ(i + 1)) undefined; use solver="adam" or a positive weight_penalty'
         )
-    if settings["n_clusters"] > n_samples:
-        raise InvalidParameterError(
-            f"n_clusters={settings['n_clusters']} is more than n_samples={n_samples}; ask for fewer clusters"
+    check_n_clusters(settings["n_clusters"], n_samples)
+
+
+def validated(estimator: Any, X: Any, *, reset: bool, accept_sparse: str | bool = False) -> Any:
+    """X as float32 or float64 with all values finite; scikit-learn's own complaints in our error tree."""
+    try:
+        data = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse=accept_sparse,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
         )
+    except ValueError as error:
+        raise InvalidDataError(str(error)) from error
+    check_finite(data)
+    return data
 
 
 def check_finite(X: Any) -> None:
