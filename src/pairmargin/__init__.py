@@ -11,6 +11,15 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
+    from .baselines.cmmc import CMMC
+    from .baselines.cop_kmeans import COPKMeans
+    from .baselines.itml import ITML
+    from .baselines.kernel_kmeans import KernelKMeans
+    from .baselines.kissme import KISSME
+    from .baselines.mpck_means import MPCKMeans
+    from .baselines.pck_means import PCKMeans
+    from .baselines.spectral import LinkedSpectralClustering
+    from .baselines.xing import XingMetric
     from .datasets import list_datasets, load_dataset
     from .estimator import MaxMarginClustering
     from .exceptions import (
@@ -24,40 +33,61 @@ if TYPE_CHECKING:
         PairMarginError,
         PairMarginWarning,
     )
+    from .experiments.runner import run_experiment
     from .metrics import clustering_accuracy, pair_roc
     from .pairs import Pairs, sample_pairs
     from .persist import load, save
 
 __all__ = [
+    "CMMC",
+    "ITML",
+    "KISSME",
+    "COPKMeans",
     "ConflictingPairsError",
     "DatasetError",
     "FewDistinctPointsWarning",
     "InvalidDataError",
     "InvalidPairsError",
     "InvalidParameterError",
+    "KernelKMeans",
+    "LinkedSpectralClustering",
+    "MPCKMeans",
     "MaxMarginClustering",
     "ModelFileError",
+    "PCKMeans",
     "PairMarginError",
     "PairMarginWarning",
     "Pairs",
+    "XingMetric",
     "__version__",
     "clustering_accuracy",
     "list_datasets",
     "load",
     "load_dataset",
     "pair_roc",
+    "run_experiment",
     "sample_pairs",
     "save",
 ]
 
 _HOME = {
+    "CMMC": "baselines.cmmc",
+    "COPKMeans": "baselines.cop_kmeans",
+    "ITML": "baselines.itml",
+    "KISSME": "baselines.kissme",
+    "KernelKMeans": "baselines.kernel_kmeans",
+    "LinkedSpectralClustering": "baselines.spectral",
+    "MPCKMeans": "baselines.mpck_means",
     "MaxMarginClustering": "estimator",
+    "PCKMeans": "baselines.pck_means",
     "Pairs": "pairs",
+    "XingMetric": "baselines.xing",
     "clustering_accuracy": "metrics",
     "list_datasets": "datasets",
     "load": "persist",
     "load_dataset": "datasets",
     "pair_roc": "metrics",
+    "run_experiment": "experiments.runner",
     "sample_pairs": "pairs",
     "save": "persist",
 } | {name: "exceptions" for name in __all__ if name.endswith(("Error", "Warning"))}

@@ -1,0 +1,1 @@
+"""The methods that pairmargin is compared with, one file a method."""
