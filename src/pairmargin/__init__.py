@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .exceptions import (
         ConflictingPairsError,
         DatasetError,
+        ExperimentError,
         FewDistinctPointsWarning,
         InvalidDataError,
         InvalidPairsError,
@@ -45,6 +46,7 @@ __all__ = [
     "COPKMeans",
     "ConflictingPairsError",
     "DatasetError",
+    "ExperimentError",
     "FewDistinctPointsWarning",
     "InvalidDataError",
     "InvalidPairsError",

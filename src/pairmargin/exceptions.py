@@ -6,6 +6,7 @@ PairMarginError
 ├── InvalidPairsError (also ValueError)       answers that are not well formed
 │   └── ConflictingPairsError                 answers that contradict each other
 ├── DatasetError (also RuntimeError)          a data set that is not where it should be
+├── ExperimentError (also RuntimeError)       an experiment that cannot run or be told
 └── ModelFileError (also ValueError)          a model file that is damaged or not ours
 
 PairMarginWarning (UserWarning)
@@ -17,6 +18,7 @@ from __future__ import annotations
 __all__ = [
     "ConflictingPairsError",
     "DatasetError",
+    "ExperimentError",
     "FewDistinctPointsWarning",
     "InvalidDataError",
     "InvalidPairsError",
@@ -49,6 +51,10 @@ class ConflictingPairsError(InvalidPairsError):
 
 class DatasetError(PairMarginError, RuntimeError):
     """A data set that is not where it should be, or not what it should be."""
+
+
+class ExperimentError(PairMarginError, RuntimeError):
+    """An experiment that is not known, cannot run here, or has failed cells."""
 
 
 class ModelFileError(PairMarginError, ValueError):
