@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
 from sklearn.datasets import load_digits, load_wine
-from sklearn.preprocessing import StandardScaler, minmax_scale
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.preprocessing import StandardScaler, minmax_scale, normalize
 
 from pairmargin.exceptions import InvalidDataError
 from pairmargin.inputs import BINARY, GAUSSIAN, DenseInput, Scaling, SparseInput, choose_visible
@@ -27,6 +29,68 @@ def counts(n: int = 60, n_features: int = 5, seed: int = 0) -> np.ndarray:
     """Whole numbers, half of them 0, on a different scale in each column."""
     rng = np.random.default_rng(seed)
     return rng.poisson(3, (n, n_features)) * (rng.random((n, n_features)) < 0.5) * 10.0 ** np.arange(n_features)
+
+
+# Principal components
+
+
+def principal(x: np.ndarray, n: int) -> np.ndarray:
+    return PCA(n, random_state=0).fit_transform(x)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: principal(load_digits().data, 30),
+        lambda: principal(load_digits().data, 30).astype(np.float32),
+        lambda: normalize(principal(load_digits().data, 30)),
+        lambda: TruncatedSVD(30, random_state=0).fit_transform(load_digits().data),
+        lambda: principal(load_wine().data, 13),
+    ],
+    ids=["PCA", "float32", "PCA, rows of length 1", "SVD", "few rows"],
+)
+def test_principal_components_are_divided_by_one_number(make: Callable[[], np.ndarray]) -> None:
+    x = make()
+    scaling = Scaling.learn(x, "auto")
+    assert scaling.visible == GAUSSIAN
+    assert np.ptp(scaling.scale) == 0
+    scaled = filled(scaling, x)
+    np.testing.assert_allclose(scaled.mean(0), 0, atol=1e-4)
+    assert scaled.var(0).mean() == pytest.approx(1, rel=1e-4)
+    assert scaled.var(0)[0] > 4 * scaled.var(0)[-1]  # the first still tells more than the last
+
+
+def independent(order: int) -> np.ndarray:
+    """Columns of many units that have nothing to do with each other, in falling order or as they come."""
+    scale = 10.0 ** -np.arange(8) if order else 10.0 ** np.array([3, -2, 5, 0, 4, -1, 2, 1])
+    return np.random.default_rng(0).normal(size=(200, 8)) * scale
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: load_wine().data,
+        lambda: load_wine().data[:, np.argsort(-load_wine().data.var(0))],
+        lambda: principal(load_digits().data, 30)[:, ::-1],
+        lambda: StandardScaler().fit_transform(principal(load_digits().data, 30)),
+        lambda: independent(order=0),
+        lambda: independent(order=1),
+        lambda: np.random.default_rng(0).normal(size=(50, 2)) * [9, 1],
+        lambda: np.zeros((5, 4)),
+    ],
+    ids=["a table", "in order", "backwards", "whitened", "independent", "independent in order", "two", "constant"],
+)
+def test_other_columns_are_standardised_one_by_one(make: Callable[[], np.ndarray]) -> None:
+    x = make()
+    scaling = Scaling.learn(x, GAUSSIAN)
+    np.testing.assert_allclose(scaling.scale, StandardScaler().fit(x).scale_)
+
+
+def test_constant_columns_between_principal_components_do_no_harm() -> None:
+    x = np.insert(principal(load_digits().data, 20), [3, 9], 7.0, axis=1)
+    scaling = Scaling.learn(x, "auto")
+    assert np.ptp(scaling.scale) == 0
+    assert np.isfinite(filled(scaling, x)).all()
 
 
 # The choice

@@ -1,7 +1,8 @@
 """From raw X to what the first layer sees: the kind of visible units, the scaling, and two products.
 
 Binary units want numbers between 0 and 1 that mean "off" and "on"; Gaussian ones want columns of mean 0 and
-variance 1. Which of the two the data calls for is decided by `choose_visible`.
+variance 1, or, where the columns are principal components, a mean variance of 1. What the data calls for is decided by
+`choose_visible` and `are_principal_components`; docs/design/visible-units.md has the measurements behind both.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+import scipy.stats
 import torch
 from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
@@ -19,7 +21,10 @@ from torch import Tensor
 from .exceptions import InvalidDataError
 
 BINARY, GAUSSIAN = "binary", "gaussian"
-BINARY_SHARE = 0.4  # docs/design/visible-units.md has the measurements behind this number
+BINARY_SHARE = 0.4
+UNCORRELATED = 0.003  # largest mean squared correlation of columns that are called principal components
+IN_ORDER = -0.9  # and their largest rank correlation of variance and place
+SAMPLE = 10_000, 500  # rows and columns that are enough to see it
 
 
 class Input(Protocol):
@@ -98,7 +103,10 @@ class Scaling:
         if visible == "auto":
             visible = choose_visible(mean, variance, low, high)
         if visible == GAUSSIAN:
-            return cls(visible, mean.astype(x.dtype), statistics.scale_.astype(x.dtype))
+            scale = statistics.scale_
+            if not sp.issparse(x) and are_principal_components(x, variance):
+                scale = np.full_like(scale, np.sqrt(variance.mean()))  # whitened, they would be noise
+            return cls(visible, mean.astype(x.dtype), scale.astype(x.dtype))
         if low < 0:
             raise InvalidDataError(
                 f'visible="binary" needs values that are not negative, but X has {low:g}; '
@@ -133,3 +141,17 @@ def binary_share(mean: NDArray[Any], variance: NDArray[Any], low: float, high: f
     mean = mean / one_scale
     possible = float((mean * (1 - mean)).sum())
     return float((variance / one_scale**2).sum()) / possible if low >= 0 and possible > 0 else 0.0
+
+
+def are_principal_components(x: NDArray[Any], variance: NDArray[Any]) -> bool:
+    """Whether the columns are uncorrelated and their variances fall from first to last, as PCA and SVD leave them.
+
+    Their variances are then all that is known of the shape of the data, and one scale a column would erase it.
+    """
+    places = np.flatnonzero(variance > np.finfo(x.dtype).eps * variance.max(initial=0))
+    places = places[:: -(-len(places) // SAMPLE[1]) or 1]
+    if len(places) < 3 or scipy.stats.spearmanr(variance[places], np.arange(len(places))).statistic > IN_ORDER:
+        return False
+    rows = x[:: -(-len(x) // SAMPLE[0]), places]
+    squared = np.corrcoef(rows, rowvar=False) ** 2
+    return bool((squared.sum() - len(places)) / (squared.size - len(places)) < UNCORRELATED)

@@ -1,0 +1,318 @@
+"""What is run: the data sets, the methods and the cells of every table and figure of the paper's section 4.
+
+A cell is one method on one draw of a data set: its answers, its start and, on MNIST, its images all follow from the
+seed. The true labels draw the answers and score the result; no method sees them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..datasets import load_dataset
+from ..exceptions import ExperimentError
+from ..pairs import Pairs, sample_pairs
+
+Array = NDArray[Any]
+UCI = ("glass", "wdbc", "wine", "sonar", "segmentation")
+N_HELD_OUT = 1_000  # pairs to score on, where the paper does not say how many
+N_IMAGES = 5_000  # of MNIST's training part, § 4.2
+WIDEST_METRIC = 400  # metrics of more columns than this are learned on WIDEST_METRIC // 4 principal components
+PAPER_LAYERS = {"mnist": (400, 200, 100), **dict.fromkeys(UCI, (64,)), "sonar": (100,)}  # § 4.1, § 4.2; else (100,)
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One fit: the unit of work, and the key of a row of the results."""
+
+    dataset: str
+    method: str
+    n_pairs: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a method is given, and what it is scored with."""
+
+    X: Array  # (n, D)
+    y: Array  # (n,) for the score alone
+    n_clusters: int
+    train: Pairs
+    test: Pairs
+    dataset: str
+    seed: int
+
+
+def draw(cell: Cell) -> Task:
+    """The data and the answers of a cell; the same for every method."""
+    X, y = _load(cell.dataset)
+    if cell.dataset == "mnist":
+        rows = np.random.RandomState(cell.seed).choice(60_000, N_IMAGES, replace=False)
+        X, y = X[rows], y[rows]
+    n_held_out = cell.n_pairs if cell.dataset in (*UCI, "reuters") else N_HELD_OUT  # half and half, § 4.1
+    pairs = sample_pairs(y, cell.n_pairs + n_held_out, random_state=cell.seed)
+    train, test = pairs.split(n_held_out, random_state=cell.seed)
+    return Task(X, y, len(np.unique(y)), train, test, cell.dataset, cell.seed)
+
+
+@lru_cache(maxsize=1)
+def _load(dataset: str) -> tuple[Array, Array]:
+    """A data set, kept until the next one is asked for; what is wide is kept in single precision."""
+    X, y = load_dataset(dataset, return_X_y=True)
+    return (X.astype(np.float32) if X.shape[1] > 100 else X), y
+
+
+# Methods ------------------------------------------------------------------------------------------------------------
+
+Result = tuple[Array, Array]  # labels (n,), scores of the held-out pairs (m,): the higher, the more the same
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to cluster, as it stands in the tables."""
+
+    label: str
+    kind: str  # "ours", "rival" of the paper, "peer" of today, or "variant" of ours
+    cluster: Callable[[Task], Result]
+
+
+def _inputs(task: Task) -> Array:
+    """X on the scale that our own first layer sees, so that no method is handicapped by its units."""
+    import torch
+
+    from ..inputs import DenseInput, Scaling
+
+    scaled = Scaling.learn(task.X, "auto").apply(task.X, torch.device("cpu"))
+    assert isinstance(scaled, DenseInput)
+    return scaled.x.numpy()
+
+
+def _ours(**changes: Any) -> Callable[[Task], Result]:
+    """Our default settings, with changes."""
+
+    def cluster(task: Task) -> Result:
+        from ..estimator import MaxMarginClustering
+
+        model = MaxMarginClustering(task.n_clusters, random_state=task.seed, **changes).fit(task.X, pairs=task.train)
+        return model.labels_, model.pair_score(task.X, task.test)
+
+    return cluster
+
+
+def _paper(**changes: Any) -> Callable[[Task], Result]:
+    """The paper's settings and layers, with changes."""
+
+    def cluster(task: Task) -> Result:
+        from ..estimator import MaxMarginClustering
+
+        layers = PAPER_LAYERS.get(task.dataset, (100,))
+        model = MaxMarginClustering.paper(task.n_clusters, layers, random_state=task.seed, **changes)
+        model.fit(task.X, pairs=task.train)
+        return model.labels_, model.pair_score(task.X, task.test)
+
+    return cluster
+
+
+def _metric(name: str) -> Callable[[Task], Result]:
+    """A metric learned from the answers, then kernel k-means, § 4.1."""
+
+    def cluster(task: Task) -> Result:
+        from sklearn.decomposition import PCA
+
+        import pairmargin
+
+        X = _inputs(task)
+        if X.shape[1] > WIDEST_METRIC:
+            X = PCA(WIDEST_METRIC // 4, random_state=task.seed).fit_transform(X)
+        metric = getattr(pairmargin, name)().fit(X, pairs=task.train)
+        clusters = pairmargin.KernelKMeans(task.n_clusters, random_state=task.seed).fit(metric.transform(X))
+        return clusters.labels_, metric.pair_score(X, task.test)
+
+    return cluster
+
+
+def _cmmc(task: Task) -> Result:
+    from ..baselines.cmmc import CMMC
+
+    X = _inputs(task)
+    model = CMMC(task.n_clusters, random_state=task.seed).fit(X, pairs=task.train)
+    return model.labels_, model.pair_score(X, task.test)
+
+
+def _kmeans(task: Task) -> Result:
+    from sklearn.cluster import KMeans
+
+    X = _inputs(task)
+    a, b = X[task.test.index.T]
+    return KMeans(task.n_clusters, n_init=10, random_state=task.seed).fit_predict(X), -((a - b) ** 2).sum(1)
+
+
+def _peer(name: str, **settings: Any) -> Callable[[Task], Result]:
+    """A method that gives clusters and nothing else; a pair is scored by whether its cluster is one."""
+
+    def cluster(task: Task) -> Result:
+        import pairmargin
+
+        model = getattr(pairmargin, name)(task.n_clusters, random_state=task.seed, **settings)
+        labels = model.fit(_inputs(task), pairs=task.train).labels_
+        a, b = labels[task.test.index.T]
+        return labels, (a == b).astype(float)
+
+    return cluster
+
+
+METHODS: dict[str, Method] = {
+    "xing": Method("Xing", "rival", _metric("XingMetric")),
+    "itml": Method("ITML", "rival", _metric("ITML")),
+    "kissme": Method("KISSME", "rival", _metric("KISSME")),
+    "cmmc": Method("CMMC", "rival", _cmmc),
+    "paper": Method("the paper's settings", "ours", _paper()),
+    "pairmargin": Method("pairmargin", "ours", _ours()),
+    "paper-no-free": Method("the paper's settings, β = 0", "variant", _paper(free_weight=0.0)),
+    "pairmargin-no-free": Method("pairmargin, β = 0", "variant", _ours(free_weight=0.0)),
+    "pairmargin-linear": Method("pairmargin, no hidden layer", "variant", _ours(hidden_layer_sizes=())),
+    "k-means": Method("k-means, no answers", "peer", _kmeans),
+    "cop-k-means": Method("COP-k-means", "peer", _peer("COPKMeans", on_infeasible="violate")),
+    "pck-means": Method("PCK-means", "peer", _peer("PCKMeans")),
+    "mpck-means": Method("MPCK-means", "peer", _peer("MPCKMeans")),
+    "spectral": Method("spectral with links", "peer", _peer("LinkedSpectralClustering")),
+}
+COMPARED = tuple(name for name, method in METHODS.items() if method.kind != "variant")
+TRANSDUCTIVE = ("paper", "paper-no-free", "pairmargin", "pairmargin-no-free")
+
+
+# Experiments --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or a figure."""
+
+    name: str
+    title: str
+    n_pairs: Mapping[str, tuple[int, ...]]  # by data set
+    methods: tuple[str, ...]
+    seeds: int
+    extra: tuple[tuple[str, str], ...] = ()  # (data set, method) that one of the paper's claims needs besides
+    quick_seeds: int = 2
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        return tuple(self.n_pairs)
+
+    def cells(self, seeds: int | None = None, quick: bool = False) -> list[Cell]:
+        """Every fit; ``quick`` takes fewer draws, and of a curve its first and middle number of pairs."""
+        seeds = seeds or (self.quick_seeds if quick else self.seeds)
+        both = [(dataset, method) for dataset in self.datasets for method in self.methods] + list(self.extra)
+        return [
+            Cell(dataset, method, n_pairs, seed)
+            for dataset, method in both
+            for n_pairs in self._numbers(dataset, quick)
+            for seed in range(seeds)
+        ]
+
+    def _numbers(self, dataset: str, quick: bool) -> tuple[int, ...]:
+        numbers = self.n_pairs[dataset]
+        return tuple(sorted({numbers[0], numbers[len(numbers) // 2]})) if quick else numbers
+
+
+TABLE = dict.fromkeys((*UCI, "reuters"), (100,))
+MNIST = {"mnist": (200, 500, 1000, 2000, 5000)}
+COIL20 = {"coil20": (200, 400, 1000, 2000, 4000)}
+COIL100 = {"coil100": (500, 1000, 2000, 4000, 8000)}
+
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (
+        Experiment("table2", "Table 2: accuracy and ARI from 100 answers", TABLE, COMPARED, seeds=10),
+        Experiment("fig1", "Fig. 1: ROC of held-out pairs", TABLE, COMPARED, seeds=10),
+        Experiment("fig2", "Fig. 2: MNIST, more and more answers", MNIST, COMPARED, seeds=5),
+        Experiment("fig3", "Fig. 3: MNIST, with and without the transductive term", MNIST, TRANSDUCTIVE, seeds=5),
+        Experiment(
+            "fig4",
+            "Fig. 4: COIL-20 and COIL-100, with and without the transductive term",
+            COIL20 | COIL100,
+            TRANSDUCTIVE,
+            seeds=5,
+        ),
+        Experiment(
+            "fig5",
+            "Fig. 5: COIL-100, more and more answers",
+            COIL100,
+            COMPARED,
+            seeds=5,
+            extra=(("coil100", "pairmargin-linear"),),
+        ),
+    )
+}
+
+
+def select(name: str) -> list[Experiment]:
+    """The experiments that a name stands for; "all" are all of them."""
+    if name == "all":
+        return list(EXPERIMENTS.values())
+    if name not in EXPERIMENTS:
+        raise ExperimentError(unknown("experiment", name, [*EXPERIMENTS, "all"]))
+    return [EXPERIMENTS[name]]
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """A complaint about a name, with the nearest one that is known."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return f"there is no {what} {name!r}{hint}; there are {', '.join(known)}"
+
+
+# What the paper printed ---------------------------------------------------------------------------------------------
+
+PRINTED: dict[str, dict[str, tuple[float, float]]] = {  # Table 2: accuracy, ARI
+    "xing": {
+        "glass": (0.462, 0.214),
+        "wdbc": (0.919, 0.70),
+        "wine": (0.815, 0.584),
+        "sonar": (0.534, 0.02),
+        "segmentation": (0.285, 0.12),
+        "reuters": (0.443, 0.14),
+    },
+    "itml": {
+        "glass": (0.474, 0.223),
+        "wdbc": (0.921, 0.71),
+        "wine": (0.702, 0.520),
+        "sonar": (0.692, 0.14),
+        "segmentation": (0.300, 0.14),
+        "reuters": (0.450, 0.15),
+    },
+    "kissme": {
+        "glass": (0.365, 0.07),
+        "wdbc": (0.779, 0.287),
+        "wine": (0.652, 0.466),
+        "sonar": (0.673, 0.12),
+        "segmentation": (0.276, 0.09),
+        "reuters": (0.497, 0.17),
+    },
+    "cmmc": {
+        "glass": (0.432, 0.217),
+        "wdbc": (0.895, 0.620),
+        "wine": (0.971, 0.918),
+        "sonar": (0.721, 0.191),
+        "segmentation": (0.514, 0.35),
+        "reuters": (0.665, 0.22),
+    },
+    "paper": {
+        "glass": (0.509, 0.219),
+        "wdbc": (0.915, 0.689),
+        "wine": (0.988, 0.965),
+        "sonar": (0.726, 0.20),
+        "segmentation": (0.571, 0.41),
+        "reuters": (0.727, 0.56),
+    },
+}
+NOTES: dict[tuple[str, str], str] = {}  # (method, data set): why our figure is far below the printed one
