@@ -1,15 +1,20 @@
 """Data sets by name: ``load_dataset("wine")``.
 
-Files are looked for in the folder that the environment variable ``PAIRMARGIN_DATA`` names, one folder a data set, and
-checked by sha256 before they are read. What scikit-learn ships needs no file.
+From the top: the public functions; files, how they are found, fetched and checked; readers; the table of sources.
+A data set has one edition or several: UCI's file or scikit-learn's copy, Deng Cai's file or the pictures it was made
+of. The first edition that is all here is read; if none is, the first that has a public address is downloaded.
 """
 
 from __future__ import annotations
 
+import difflib
 import gzip
 import hashlib
+import io
 import os
-from collections.abc import Callable
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,28 +23,66 @@ import numpy as np
 import scipy.io
 import sklearn.datasets
 from numpy.typing import NDArray
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.utils import Bunch
+from threadpoolctl import threadpool_limits
 
 from .exceptions import DatasetError
 
 Array = NDArray[Any]
-UCI = "UCI Machine Learning Repository, CC BY 4.0"
-COIL = "Columbia University Image Library, for research; cite Nene, Nayar and Murase (1996)"
+Read = Callable[[list[Path]], Bunch]  # files to ``data`` (n, D), ``labels`` (n,), and what else there is
+
+INSTALL = 'pip install "pairmargin[experiments]"'
+AGAIN = "delete it and load it again"
+N_COMPONENTS = 400  # of Reuters, as in the paper
+GREY = np.array([0.2989, 0.5870, 0.1140])  # of red, green and blue, as in Matlab's rgb2gray
+
+
+@dataclass(frozen=True)
+class File:
+    """One file: its name in the data set's folder, its bytes, its sha256 and its public address, where known."""
+
+    name: str
+    size: int
+    sha256: str | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True)
+class Edition:
+    """One of the forms in which a data set can be had; no files: scikit-learn ships it."""
+
+    read: Read
+    files: tuple[File, ...] = ()
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a data set comes from and how its files are read."""
+    """What is known of a data set before it is read."""
 
     title: str
+    about: str
+    processing: str
+    page: str
     terms: str
-    files: dict[str, str]  # name in the data set's folder: sha256
-    read: Callable[[list[Path]], tuple[Array, Array]]
-    shipped: Callable[..., Bunch] | None = None  # scikit-learn's own copy
+    n_rows: int
+    feature_names: Sequence[str]
+    classes: Mapping[Any, str]  # a label as the file has it: its name; their order is that of `target`
+    editions: tuple[Edition, ...]
+
+    @property
+    def summary(self) -> str:
+        """Title and numbers on one line."""
+        return f"{self.title}, {self.n_rows} × {len(self.feature_names)}, {len(self.classes)} classes"
 
 
 def list_datasets() -> list[str]:
     """The names that `load_dataset` knows.
+
+    Returns
+    -------
+    names : list of str
 
     Examples
     --------
@@ -51,7 +94,11 @@ def list_datasets() -> list[str]:
 
 
 def load_dataset(name: str, *, return_X_y: bool = False) -> Any:
-    """Load a data set.
+    """Load a data set, after downloading what of it is not here yet.
+
+    Files are looked for as ``NAME/FILE`` in the folder that the environment variable ``PAIRMARGIN_DATA`` names, or else
+    in a cache of the user's, and checked by sha256 before they are read. Downloading needs pooch
+    (``pip install "pairmargin[experiments]"``). Wine, wdbc, digits and iris come with scikit-learn and need no file.
 
     Parameters
     ----------
@@ -63,64 +110,218 @@ def load_dataset(name: str, *, return_X_y: bool = False) -> Any:
     Returns
     -------
     dataset : Bunch
-        ``data`` (n, D) floats, ``target`` (n,) integers from 0, ``target_names``, ``DESCR``, ``terms``.
+        ``data`` (n, D) float64, but float32 for MNIST; ``target`` (n,) integers from 0; ``target_names``;
+        ``feature_names``; ``title`` with the numbers; ``DESCR``; ``processing``, what was done to the data;
+        ``source``, an address; ``terms`` of use. MNIST and Reuters also have ``train_rows`` and ``test_rows``,
+        Reuters the sparse ``tfidf`` (n, 18933) that ``data`` was made of.
+
+    Raises
+    ------
+    DatasetError
+        If there is no such data set, or if its files are damaged or cannot be had; it says where to put which file.
 
     Examples
     --------
     >>> from pairmargin import load_dataset
-    >>> load_dataset("digits").data.shape
+    >>> digits = load_dataset("digits")
+    >>> digits.data.shape
     (1797, 64)
+    >>> digits.title
+    'Handwritten digits, 1797 × 64, 10 classes'
     """
-    if name not in SOURCES:
-        raise DatasetError(f"there is no data set {name!r}; there are {', '.join(list_datasets())}")
-    source = SOURCES[name]
-    folder = os.environ.get("PAIRMARGIN_DATA")
-    paths = [Path(folder) / name / file for file in source.files] if folder else []
-    if source.files and all(path.exists() for path in paths) and paths:
-        for path, digest in zip(paths, source.files.values(), strict=True):
-            _check_digest(path, digest)
-        data, raw = source.read(paths)
-        names, target = np.unique(raw, return_inverse=True)
-    elif source.shipped is not None:
-        shipped = source.shipped()
-        data, target, names = shipped.data, shipped.target, shipped.target_names
-    else:
-        raise DatasetError(_missing(name, source, paths))
+    source = find_source(name)
+    edition = find_edition(name)
+    content = edition.read(fetch_files(name, edition))
+    target = _target(content.pop("labels"), list(source.classes))
     if return_X_y:
-        return data, target
-    return Bunch(data=data, target=target, target_names=names, DESCR=source.title, terms=source.terms)
+        return content.data, target
+    return Bunch(
+        **content,
+        target=target,
+        target_names=np.array(list(source.classes.values())),
+        feature_names=list(source.feature_names),
+        title=source.summary,
+        DESCR=f"{source.summary}. {source.about}",
+        processing=source.processing,
+        source=source.page,
+        terms=source.terms,
+    )
 
 
-def _missing(name: str, source: Source, paths: list[Path]) -> str:
-    files = ", ".join(f"{name}/{file}" for file in source.files)
-    if not paths:
-        return f"{name} needs {files} in a folder of your choice, and PAIRMARGIN_DATA set to that folder"
-    absent = ", ".join(str(path) for path in paths if not path.exists())
-    return f"{name} needs the file {absent}; put it there, or set PAIRMARGIN_DATA to the folder that holds {files}"
+def _target(labels: Array, order: list[Any]) -> Array:
+    """Labels as their places in ``order``."""
+    found, inverse = np.unique(labels, return_inverse=True)
+    return np.array([order.index(label) for label in found.tolist()])[inverse]
 
 
-def _check_digest(path: Path, digest: str) -> None:
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != digest:
-        raise DatasetError(f"{path} has sha256 {found}, not {digest}: damaged or another version; fetch it again")
+# Files: where they are, whence they come, whether they are what they should be
 
 
-def _table(label: int, first: int, last: int | None, width: int) -> Callable[[list[Path]], tuple[Array, Array]]:
+def find_source(name: str) -> Source:
+    """What is known of a data set; a name that is not known is refused."""
+    if name in SOURCES:
+        return SOURCES[name]
+    close = difflib.get_close_matches(str(name).lower(), SOURCES, n=1)
+    guess = f"did you mean {close[0]!r}? There are" if close else "there are"
+    raise DatasetError(f"there is no data set {name!r}; {guess} {', '.join(list_datasets())}")
+
+
+def data_folder() -> Path:
+    """Where files are looked for: ``PAIRMARGIN_DATA``, or a cache of the user's."""
+    if folder := os.environ.get("PAIRMARGIN_DATA"):
+        return Path(folder).expanduser()
+    try:
+        import pooch
+    except ModuleNotFoundError:
+        return Path.home() / ".cache" / "pairmargin"
+    return Path(pooch.os_cache("pairmargin"))
+
+
+def paths_of(name: str, edition: Edition) -> list[Path]:
+    """Where the files of an edition are, or should be."""
+    return [data_folder() / name / file.name for file in edition.files]
+
+
+def is_here(name: str, edition: Edition) -> bool:
+    """Whether all files of an edition are on this machine."""
+    return all(path.exists() for path in paths_of(name, edition))
+
+
+def find_edition(name: str) -> Edition:
+    """The first edition that is all here, or else the first that can be downloaded."""
+    editions = find_source(name).editions
+    here = (edition for edition in editions if is_here(name, edition))
+    public = (edition for edition in editions if all(file.url for file in edition.files))
+    return next(here, None) or next(public)
+
+
+def fetch_files(name: str, edition: Edition, *, progress: Callable[[File], Any] | None = None) -> list[Path]:
+    """The paths of an edition's files, all of them here and checked; ``progress`` makes a bar for pooch."""
+    paths = paths_of(name, edition)
+    missing = {path: file for path, file in zip(paths, edition.files, strict=True) if not path.exists()}
+    for path, file in missing.items():
+        try:
+            _download(file, path, progress(file) if progress else False)
+        except ModuleNotFoundError as error:
+            raise DatasetError(_by_hand(name, missing, f"that needs {error.name}: {INSTALL}")) from error
+        except (OSError, ValueError) as error:  # of requests, of the disk; of pooch, if the sha256 is another
+            raise DatasetError(_by_hand(name, missing, _reason(error))) from error
+    for path, file in zip(paths, edition.files, strict=True):
+        _check(path, file)
+    return paths
+
+
+def _download(file: File, path: Path, progress: Any) -> None:
+    """Download to a temporary name, check, then move into place: a file is there whole or not at all."""
+    import pooch
+
+    downloader = pooch.HTTPDownloader(
+        progressbar=progress,
+        chunk_size=2**16,
+        headers={"Accept-Encoding": "identity"},  # a server that packs the file once more would hide its size
+    )
+    pooch.retrieve(file.url, file.sha256, fname=path.name, path=path.parent, downloader=downloader)
+
+
+def _reason(error: Exception) -> str:
+    """Why a download failed, in a few words: the whole story of requests fills a screen."""
+    response = getattr(error, "response", None)
+    if response is not None:
+        return f"the server says {response.status_code} {response.reason}"
+    if type(error).__module__.startswith("requests"):
+        return f"the server cannot be reached ({type(error).__name__})"
+    return str(error)
+
+
+def _by_hand(name: str, missing: Mapping[Path, File], reason: str) -> str:
+    """What to put where, for a person with a browser."""
+    lines = [
+        f"{path} from {file.url}" + (f" with sha256 {file.sha256}" if file.sha256 else "")
+        for path, file in missing.items()
+    ]
+    return f"{name} cannot be downloaded: {reason}; you can put its files in place by hand:\n" + ";\n".join(lines)
+
+
+def _check(path: Path, file: File) -> None:
+    """Refuse a damaged file: by its sha256, or by the checksums inside an archive."""
+    if file.sha256:
+        _check_digest(path, file.sha256)
+    else:
+        _check_archive(path)
+
+
+def _check_digest(path: Path, sha256: str) -> None:
+    with path.open("rb") as stream:
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    if found != sha256:
+        raise DatasetError(f"{path} has sha256 {found}, not {sha256}: damaged or another version; {AGAIN}")
+
+
+def _check_archive(path: Path) -> None:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            damage = archive.testzip()
+    except (zipfile.BadZipFile, zlib.error) as error:
+        damage = str(error)
+    if damage:
+        raise DatasetError(f"{path} is a damaged archive ({damage}); {AGAIN}")
+
+
+# Readers: from files to data and labels
+
+
+def _shipped(load: Callable[[], Bunch], labels: Sequence[str]) -> Edition:
+    """A copy that comes with scikit-learn, whose targets 0, 1, … stand for these labels."""
+
+    def read(_: list[Path]) -> Bunch:
+        copy = load()
+        return Bunch(data=copy.data, labels=np.array(labels)[copy.target])
+
+    return Edition(read)
+
+
+def _table(label: int, first: int, last: int | None, width: int) -> Read:
     """A reader of comma-separated rows of ``width``: the label's column, then the features' first and last."""
 
-    def read(paths: list[Path]) -> tuple[Array, Array]:
+    def read(paths: list[Path]) -> Bunch:
         rows = [line.strip().split(",") for path in paths for line in path.read_text().splitlines()]
         rows = [row for row in rows if len(row) == width]  # drops blank lines and the header of Segmentation
-        labels = np.array([row[label] for row in rows])
-        return np.array([row[first:last] for row in rows], dtype=np.float64), labels
+        data = np.array([row[first:last] for row in rows], dtype=np.float64)
+        return Bunch(data=data, labels=np.array([row[label] for row in rows]))
 
     return read
 
 
-def _matlab(paths: list[Path]) -> tuple[Array, Array]:
-    """Deng Cai's layout: ``fea`` and ``gnd``."""
+def _matlab(highest: float) -> Read:
+    """A reader of Deng Cai's layout, ``fea`` and ``gnd``, for pixels from 0 to ``highest``."""
+
+    def read(paths: list[Path]) -> Bunch:
+        content = scipy.io.loadmat(paths[0])
+        return Bunch(data=np.ascontiguousarray(content["fea"] / highest), labels=content["gnd"].ravel())
+
+    return read
+
+
+def _reuters(paths: list[Path]) -> Bunch:
+    """Word counts as tf-idf, then their main components; never dense, which would take 1.3 GB."""
     content = scipy.io.loadmat(paths[0])
-    return content["fea"].astype(np.float64), content["gnd"].ravel()
+    tfidf = TfidfTransformer().fit_transform(content["fea"].tocsr())  # (8293, 18933)
+    with threadpool_limits(1):  # the same bits on any number of cores
+        data = TruncatedSVD(N_COMPONENTS, random_state=0).fit_transform(tfidf)
+    train, test = (content[key].ravel().astype(np.intp) - 1 for key in ("trainIdx", "testIdx"))  # Matlab counts from 1
+    return Bunch(data=data, labels=content["gnd"].ravel(), tfidf=tfidf, train_rows=train, test_rows=test)
+
+
+def _mnist(paths: list[Path]) -> Bunch:
+    """All 70 000 images, first the training and then the test part."""
+    train, train_labels, test, test_labels = map(_idx, paths)
+    images = np.concatenate([train, test]).reshape(-1, 28 * 28)
+    return Bunch(
+        data=images / np.float32(255),  # float64 would take 439 MB
+        labels=np.concatenate([train_labels, test_labels]),
+        train_rows=np.arange(len(train)),
+        test_rows=np.arange(len(train), len(images)),
+    )
 
 
 def _idx(path: Path) -> Array:
@@ -131,72 +332,355 @@ def _idx(path: Path) -> Array:
     return np.frombuffer(content, np.uint8, offset=4 + 4 * n_dims).reshape(shape)
 
 
-def _mnist(paths: list[Path]) -> tuple[Array, Array]:
-    """All 70 000 images, first the training and then the test part, with pixels from 0 to 1."""
-    train, train_labels, test, test_labels = map(_idx, paths)
-    images = np.concatenate([train, test]).reshape(-1, 28 * 28)
-    return images / np.float32(255), np.concatenate([train_labels, test_labels])
+def _pictures(pattern: str, n_objects: int, angles: range, balance: Sequence[float]) -> Read:
+    """A reader of Columbia's archives, one picture for each object and angle, down to 32 × 32 grey pixels."""
 
+    def read(paths: list[Path]) -> Bunch:
+        names = [pattern.format(thing, angle) for thing in range(1, n_objects + 1) for angle in angles]
+        with zipfile.ZipFile(paths[0]) as archive:
+            if missing := set(names) - set(archive.namelist()):
+                raise DatasetError(f"{paths[0]} lacks {len(missing)} pictures, such as {min(missing)}; {AGAIN}")
+            data = np.stack([_shrink(_picture(archive.read(name))) for name in names]) / 255
+        if not np.allclose(_balance(data), balance, rtol=0, atol=5e-4):
+            raise DatasetError(f"{paths[0]} has other pictures: {_balance(data)}, not {list(balance)}; {AGAIN}")
+        return Bunch(data=data, labels=np.repeat(np.arange(1, n_objects + 1), len(angles)))
+
+    return read
+
+
+def _picture(content: bytes) -> Array:
+    """The pixels of a PNG, (128, 128) if grey or (128, 128, 3)."""
+    try:
+        from PIL import Image
+    except ModuleNotFoundError as error:
+        raise DatasetError(f"pictures are read with Pillow: {INSTALL}") from error
+    with Image.open(io.BytesIO(content)) as image:
+        return np.asarray(image)
+
+
+def _shrink(picture: Array) -> Array:
+    """Means of 4 × 4 pixels, column by column as Matlab stores them; a picture in colour is made grey and rounded."""
+    if picture.ndim == 3:
+        return _round(_shrink(_round(picture @ GREY)))
+    means: Array = picture.reshape(32, 4, 32, 4).mean((1, 3))
+    return means.T.ravel()  # (1024,)
+
+
+def _round(values: Array) -> Array:
+    """To the nearest integer, halves upwards."""
+    return np.floor(values + 0.5).astype(np.uint8)
+
+
+def _balance(data: Array) -> list[float]:
+    """Mean pixel, evenly and by weights that rise with the row and with the column.
+
+    Other pictures or another order change it, another way to round a half hardly does: a sha256 would refuse that too.
+    """
+    row, column = (np.linspace(0, 1, length) for length in data.shape)
+    return [float(value) for value in (data.mean(), row @ data.mean(1) / len(row), data.mean(0) @ column / len(column))]
+
+
+# Sources: one entry for each data set
+
+
+def _numbered(name: str, numbers: range) -> dict[int, str]:
+    """Classes that have no names but their numbers."""
+    return {number: f"{name}{number}" for number in numbers}
+
+
+def _names(text: str) -> list[str]:
+    return text.split(", ")
+
+
+def _pixels(side: int, *, by_column: bool = False) -> list[str]:
+    """``pixel_ROW_COLUMN`` for every pixel, row by row or column by column."""
+    places = [(i, j) for i in range(side) for j in range(side)]
+    return [f"pixel_{j}_{i}" if by_column else f"pixel_{i}_{j}" for i, j in places]
+
+
+def _edition(read: Read, base: str | None, *files: tuple[str, int, str | None]) -> Edition:
+    """An edition of files by path, size and sha256, at an address if they are public."""
+    return Edition(
+        read,
+        tuple(File(Path(path).name, size, sha256, base and f"{base}/{path}") for path, size, sha256 in files),
+    )
+
+
+UCI = "https://archive.ics.uci.edu/dataset"
+UCI_FILES = "https://archive.ics.uci.edu/ml/machine-learning-databases"
+CAI = "http://www.cad.zju.edu.cn/home/dengcai/Data"
+COLUMBIA = "https://www.cs.columbia.edu/CAVE/software/softlib"
+COLUMBIA_FILES = "https://www.cs.columbia.edu/CAVE/databases/SLAM_coil-20_coil-100"
+MNIST_FILES = "https://ossci-datasets.s3.amazonaws.com/mnist"  # a mirror: the first host is often out of reach
+CC_BY = "CC BY 4.0"
+COIL = "research; cite {}"
+COIL20_BALANCE = (0.30156, 0.15202, 0.14603)
+COIL100_BALANCE = (0.26772, 0.13341, 0.14004)
+NOTHING = "Nothing: the values are those of the file."
+
+CELL = _names(
+    "radius, texture, perimeter, area, smoothness, compactness, concavity, concave points, symmetry, fractal dimension"
+)
+WINE = _names(
+    "alcohol, malic_acid, ash, alcalinity_of_ash, magnesium, total_phenols, flavanoids, nonflavanoid_phenols, "
+    "proanthocyanins, color_intensity, hue, od280/od315_of_diluted_wines, proline"
+)
+REGION = _names(
+    "region_centroid_col, region_centroid_row, region_pixel_count, short_line_density_5, short_line_density_2, "
+    "vedge_mean, vedge_sd, hedge_mean, hedge_sd, intensity_mean, rawred_mean, rawblue_mean, rawgreen_mean, exred_mean, "
+    "exblue_mean, exgreen_mean, value_mean, saturation_mean, hue_mean"
+)
 
 SOURCES: dict[str, Source] = {
     "glass": Source(
-        "Glass Identification, 214 × 9, 6 classes",
-        UCI,
-        {"glass.data": "dd67373f4baf2807345df02cbfef2093d342e61ad0d82a4fb79af43ef8ce449d"},
-        _table(label=-1, first=1, last=-1, width=11),
+        title="Glass Identification",
+        about="Refractive index and oxides of splinters of glass, by the use of the glass. Seven kinds are defined "
+        "and six occur: there is no kind 4. Two rows have the same features. The file's first column, an id, is left "
+        "out: rows are sorted by kind, and it would give the answer away.",
+        processing=NOTHING,
+        page=f"{UCI}/42/glass+identification",
+        terms=CC_BY,
+        n_rows=214,
+        feature_names=_names("RI, Na, Mg, Al, Si, K, Ca, Ba, Fe"),
+        classes={
+            "1": "building windows, float processed",
+            "2": "building windows, not float processed",
+            "3": "vehicle windows, float processed",
+            "5": "containers",
+            "6": "tableware",
+            "7": "headlamps",
+        },
+        editions=(
+            _edition(
+                _table(label=-1, first=1, last=-1, width=11),
+                UCI_FILES,
+                ("glass/glass.data", 11_903, "dd67373f4baf2807345df02cbfef2093d342e61ad0d82a4fb79af43ef8ce449d"),
+            ),
+        ),
     ),
     "wdbc": Source(
-        "Breast Cancer Wisconsin (Diagnostic), 569 × 30, 2 classes",
-        UCI,
-        {"wdbc.data": "d606af411f3e5be8a317a5a8b652b425aaf0ff38ca683d5327ffff94c3695f4a"},
-        _table(label=1, first=2, last=None, width=32),
-        sklearn.datasets.load_breast_cancer,
+        title="Breast Cancer Wisconsin (Diagnostic)",
+        about="Measures of cell nuclei in an image of a breast mass. There are 30 features: the 32 of the paper's "
+        "table count the id and the diagnosis, which is the label. Here 0 is benign and 1 malignant, the other way "
+        "round than in scikit-learn's load_breast_cancer.",
+        processing=NOTHING,
+        page=f"{UCI}/17/breast+cancer+wisconsin+diagnostic",
+        terms=CC_BY,
+        n_rows=569,
+        feature_names=[form.format(name) for form in ("mean {}", "{} error", "worst {}") for name in CELL],
+        classes={"B": "benign", "M": "malignant"},
+        editions=(
+            _edition(
+                _table(label=1, first=2, last=None, width=32),
+                UCI_FILES,
+                (
+                    "breast-cancer-wisconsin/wdbc.data",
+                    124_103,
+                    "d606af411f3e5be8a317a5a8b652b425aaf0ff38ca683d5327ffff94c3695f4a",
+                ),
+            ),
+            _shipped(sklearn.datasets.load_breast_cancer, ["M", "B"]),
+        ),
     ),
     "wine": Source(
-        "Wine, 178 × 13, 3 classes",
-        UCI,
-        {"wine.data": "6be6b1203f3d51df0b553a70e57b8a723cd405683958204f96d23d7cd6aea659"},
-        _table(label=0, first=1, last=None, width=14),
-        sklearn.datasets.load_wine,
+        title="Wine",
+        about="Chemical analysis of wines of three cultivars from one region of Italy. The features differ in scale "
+        "by a factor of thousands: standardise them.",
+        processing=NOTHING,
+        page=f"{UCI}/109/wine",
+        terms=CC_BY,
+        n_rows=178,
+        feature_names=WINE,
+        classes={"1": "class_0", "2": "class_1", "3": "class_2"},
+        editions=(
+            _edition(
+                _table(label=0, first=1, last=None, width=14),
+                UCI_FILES,
+                ("wine/wine.data", 10_782, "6be6b1203f3d51df0b553a70e57b8a723cd405683958204f96d23d7cd6aea659"),
+            ),
+            _shipped(sklearn.datasets.load_wine, ["1", "2", "3"]),
+        ),
     ),
     "sonar": Source(
-        "Sonar, Mines vs. Rocks, 208 × 60, 2 classes",
-        UCI,
-        {"sonar.all-data": "e90434cdbf00fcf93ffa911fe447ae25606979658e60f1d32e155c3b5240234d"},
-        _table(label=-1, first=0, last=-1, width=61),
+        title="Sonar, Mines vs. Rocks",
+        about="The energy of a sonar's echo in 60 frequency bands, between 0 and 1, from a metal cylinder (mine) or "
+        "a rock.",
+        processing=NOTHING,
+        page=f"{UCI}/151/connectionist+bench+sonar+mines+vs+rocks",
+        terms=CC_BY,
+        n_rows=208,
+        feature_names=[f"band_{band}" for band in range(1, 61)],
+        classes={"M": "mine", "R": "rock"},
+        editions=(
+            _edition(
+                _table(label=-1, first=0, last=-1, width=61),
+                UCI_FILES,
+                (
+                    "undocumented/connectionist-bench/sonar/sonar.all-data",
+                    87_776,
+                    "e90434cdbf00fcf93ffa911fe447ae25606979658e60f1d32e155c3b5240234d",
+                ),
+            ),
+        ),
     ),
     "segmentation": Source(
-        "Image Segmentation, 2310 × 19, 7 classes",
-        UCI,
-        {
-            "segmentation.data": "ed5b5aee8081bbe875357149f73f50d7085e22cc0897f5b52eb7b52fea969a5b",
-            "segmentation.test": "2e9e966479d54c6aaec309059376dd9c89c1b46bf3a23aceeefb36d20d93a189",
-        },
-        _table(label=0, first=1, last=None, width=20),
+        title="Image Segmentation",
+        about="Regions of 3 × 3 pixels from seven outdoor images. The 210 rows of UCI's first file come first, then "
+        "the 2100 of its second. region_pixel_count is 9 in every row; 224 rows repeat an earlier one.",
+        processing=NOTHING,
+        page=f"{UCI}/50/image+segmentation",
+        terms=CC_BY,
+        n_rows=2310,
+        feature_names=REGION,
+        classes={name.upper(): name for name in _names("brickface, cement, foliage, grass, path, sky, window")},
+        editions=(
+            _edition(
+                _table(label=0, first=1, last=None, width=20),
+                UCI_FILES,
+                ("image/segmentation.data", 34_842, "ed5b5aee8081bbe875357149f73f50d7085e22cc0897f5b52eb7b52fea969a5b"),
+                (
+                    "image/segmentation.test",
+                    345_084,
+                    "2e9e966479d54c6aaec309059376dd9c89c1b46bf3a23aceeefb36d20d93a189",
+                ),
+            ),
+        ),
+    ),
+    "reuters": Source(
+        title="Reuters-21578, documents of one topic",
+        about="News of 1987 as counts of 18933 words, in Deng Cai's selection (ModApte split, one topic each). Topics "
+        "are numbered by falling size: the first two have 70 % of the documents, eight have a single one.",
+        processing="Counts were turned into tf-idf (scikit-learn's TfidfTransformer: smoothed idf, rows of length 1) "
+        "and reduced to 400 components by TruncatedSVD, random_state=0, without centring.",
+        page=f"{CAI}/TextData.html",
+        terms="research only; © Reuters Ltd",
+        n_rows=8293,
+        feature_names=[f"component_{number}" for number in range(N_COMPONENTS)],
+        classes=_numbered("topic_", range(1, 66)),
+        editions=(
+            _edition(
+                _reuters,
+                CAI,
+                (
+                    "Reuters21578/Reuters21578.mat",
+                    896_756,
+                    "2e442026efc64cfbcd3a531b4bc99b21eed6c5463276dbfa69d096f91dd5c245",
+                ),
+            ),
+        ),
     ),
     "mnist": Source(
-        "MNIST handwritten digits, 70 000 × 784, 10 classes",
-        "Y. LeCun and C. Cortes; commonly stated CC BY-SA 3.0",
-        {
-            "train-images-idx3-ubyte.gz": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-            "train-labels-idx1-ubyte.gz": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-            "t10k-images-idx3-ubyte.gz": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-            "t10k-labels-idx1-ubyte.gz": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-        },
-        _mnist,
+        title="MNIST handwritten digits",
+        about="Grey images of 28 × 28 pixels. Rows 0 to 59999 are the training part (train_rows), the other 10000 the "
+        "test part (test_rows), by other writers. data[i].reshape(28, 28) is an image.",
+        processing="Pixels were divided by 255, in float32.",
+        page="http://yann.lecun.com/exdb/mnist/",
+        terms="© LeCun, Cortes; commonly stated CC BY-SA 3.0",
+        n_rows=70_000,
+        feature_names=_pixels(28),
+        classes=_numbered("", range(10)),
+        editions=(
+            _edition(
+                _mnist,
+                MNIST_FILES,
+                (
+                    "train-images-idx3-ubyte.gz",
+                    9_912_422,
+                    "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+                ),
+                (
+                    "train-labels-idx1-ubyte.gz",
+                    28_881,
+                    "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+                ),
+                (
+                    "t10k-images-idx3-ubyte.gz",
+                    1_648_877,
+                    "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+                ),
+                (
+                    "t10k-labels-idx1-ubyte.gz",
+                    4_542,
+                    "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+                ),
+            ),
+        ),
     ),
     "coil20": Source(
-        "COIL-20, 1440 × 1024 grey pixels, 20 objects",
-        COIL,
-        {"COIL20.mat": "2a35c105dbb327492b90389e55612bcbf39187bc7c408252239903e4ce7d6958"},
-        _matlab,
+        title="COIL-20",
+        about="Twenty objects on a turntable, each from 72 angles, as grey images of 32 × 32 pixels from 0 to 1. "
+        "Pixels stand column by column: data[i].reshape(32, 32).T is an image. S. A. Nene, S. K. Nayar and H. Murase, "
+        "Columbia Object Image Library (COIL-20), technical report CUCS-005-96, 1996.",
+        processing="Nothing: the values are those of Deng Cai's COIL20.mat, which are the means of 4 × 4 pixels of "
+        "Columbia's pictures, divided by 255.",
+        page=f"{COLUMBIA}/coil-20.php",
+        terms=COIL.format("CUCS-005-96"),
+        n_rows=1440,
+        feature_names=_pixels(32, by_column=True),
+        classes=_numbered("object_", range(1, 21)),
+        editions=(
+            _edition(
+                _matlab(highest=1),
+                CAI,
+                ("COIL20/COIL20.mat", 3_022_227, "2a35c105dbb327492b90389e55612bcbf39187bc7c408252239903e4ce7d6958"),
+            ),
+            _edition(
+                _pictures("coil-20-proc/obj{}__{}.png", 20, range(72), COIL20_BALANCE),
+                COLUMBIA_FILES,
+                ("coil-20/coil-20-proc.zip", 12_691_374, None),
+            ),
+        ),
     ),
     "coil100": Source(
-        "COIL-100, 7200 × 1024 grey pixels, 100 objects",
-        COIL,
-        {"COIL100_32x32_gray_rebuilt.mat": "ad2daab8563013c9b37ba9d492097f2dc4fa75ca47db9e106c2cb53a9e99cf21"},
-        _matlab,
+        title="COIL-100",
+        about="A hundred objects on a turntable, each from 72 angles, as grey images of 32 × 32 pixels from 0 to 1. "
+        "Pixels stand column by column: data[i].reshape(32, 32).T is an image. Not claimed to equal Deng Cai's "
+        "COIL100.mat, which could not be had. S. A. Nene, S. K. Nayar and H. Murase, Columbia Object Image Library "
+        "(COIL-100), technical report CUCS-006-96, 1996.",
+        processing="Columbia's 128 × 128 colour pictures were made grey (0.2989 R + 0.5870 G + 0.1140 B, rounded), "
+        "reduced to the rounded means of 4 × 4 pixels, and divided by 255.",
+        page=f"{COLUMBIA}/coil-100.php",
+        terms=COIL.format("CUCS-006-96"),
+        n_rows=7200,
+        feature_names=_pixels(32, by_column=True),
+        classes=_numbered("object_", range(1, 101)),
+        editions=(
+            _edition(
+                _matlab(highest=255),
+                None,
+                (
+                    "COIL100_32x32_gray_rebuilt.mat",
+                    4_374_377,
+                    "ad2daab8563013c9b37ba9d492097f2dc4fa75ca47db9e106c2cb53a9e99cf21",
+                ),
+            ),
+            _edition(
+                _pictures("coil-100/obj{}__{}.png", 100, range(0, 360, 5), COIL100_BALANCE),
+                COLUMBIA_FILES,
+                ("coil-100/coil-100.zip", 125_000_000, None),
+            ),
+        ),
     ),
-    "digits": Source("Handwritten digits, 1797 × 64, 10 classes", UCI, {}, _matlab, sklearn.datasets.load_digits),
-    "iris": Source("Iris, 150 × 4, 3 classes", UCI, {}, _matlab, sklearn.datasets.load_iris),
+    "digits": Source(
+        title="Handwritten digits",
+        about="Grey images of 8 × 8 pixels from 0 to 16. data[i].reshape(8, 8) is an image.",
+        processing="Nothing: the values are those of scikit-learn's load_digits.",
+        page=f"{UCI}/80/optical+recognition+of+handwritten+digits",
+        terms=CC_BY,
+        n_rows=1797,
+        feature_names=_pixels(8),
+        classes={digit: digit for digit in "0123456789"},
+        editions=(_shipped(sklearn.datasets.load_digits, list("0123456789")),),
+    ),
+    "iris": Source(
+        title="Iris",
+        about="Lengths of sepals and petals of three species of iris.",
+        processing="Nothing: the values are those of scikit-learn's load_iris.",
+        page=f"{UCI}/53/iris",
+        terms=CC_BY,
+        n_rows=150,
+        feature_names=[f"{part} {size} (cm)" for part in ("sepal", "petal") for size in ("length", "width")],
+        classes={name: name for name in ("setosa", "versicolor", "virginica")},
+        editions=(_shipped(sklearn.datasets.load_iris, ["setosa", "versicolor", "virginica"]),),
+    ),
 }
