@@ -17,12 +17,17 @@ HOME = Path(pairmargin.__file__).parent
 STOREYS = [  # from the top of the house to the ground: a room imports from its own storey or a lower one
     {"cli", "web", "experiments", "demo", "report", "persist", "plotting", "__main__"},
     {"estimator", "baselines", "query"},
-    {"training", "start", "validation"},
+    {"training", "start", "cluster_count", "validation"},
     {"network", "objective", "rbm", "inputs", "threads"},
     {"pairs", "metrics", "datasets", "readers"},
     {"exceptions", "_version"},
 ]
-PARTS = {"pair_arithmetic": "pairs", "pair_checks": "pairs"}  # files that are one room with another
+PARTS = {
+    "pair_arithmetic": "pairs",
+    "pair_checks": "pairs",
+    "cli_data": "cli",
+    "cli_experiment": "cli",
+}  # files that are one room with another
 ALONE = {"pairs", "metrics", "exceptions"}  # these import nothing of ours but `exceptions`
 HEIGHT = {room: height for height, rooms in enumerate(reversed(STOREYS)) for room in rooms}
 

@@ -1,7 +1,8 @@
 """A report as one HTML file that needs nothing else: what it shows, as plain values, and how it is written.
 
 A `Report` is a headline, a few numbers and sections; a section is text and blocks: `Table`, `Answers`, `Sheets`,
-`Scatter`, `Chart`. Nothing here knows where the values come from. The looks are in ``templates/``.
+`Scatter`, `Chart`, `Pictures`, `Judgements`. Nothing here knows where the values come from. The looks are in
+``templates/``.
 """
 
 from __future__ import annotations
@@ -48,6 +49,10 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     best: frozenset[tuple[int, int]] = frozenset()
+    title: str = ""
+    caption: str = ""
+    beneath: Mapping[tuple[int, int], str] = field(default_factory=dict)  # (row, column): a smaller second line
+    notes: Sequence[str] = ()  # paragraphs under the table
 
 
 @dataclass(frozen=True)
@@ -170,7 +175,37 @@ class Chart:
         return "M" + " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(self._across(x), self._up(y), strict=True))
 
 
-Block = Table | Answers | Sheets | Scatter | Chart
+@dataclass(frozen=True)
+class Pictures:
+    """Drawings that belong together, side by side where there is room, and one legend for all of them."""
+
+    kind: ClassVar[str] = "pictures"
+    title: str
+    caption: str
+    drawings: Sequence[tuple[str, str]]  # what it shows, for those who cannot see it; the drawing as trusted SVG
+    legend: Sequence[tuple[str, str]] = ()  # a name; its sign as trusted SVG
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A statement, who made it where, and for every subject what the figures say: (subject, figures, verdict)."""
+
+    statement: str
+    place: str
+    findings: Sequence[tuple[str, Sequence[str], str]]
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """Statements and verdicts; `tones` says which verdicts stand out as "good" or "bad"."""
+
+    kind: ClassVar[str] = "judgements"
+    columns: tuple[str, str, str, str]  # the names of statement, subject, figures and verdict
+    judgements: Sequence[Judgement]
+    tones: Mapping[str, str] = field(default_factory=dict)
+
+
+Block = Table | Answers | Sheets | Scatter | Chart | Pictures | Judgements
 
 
 @dataclass(frozen=True)
@@ -217,23 +252,25 @@ def render(report: Report) -> str:
     return environment.get_template("report.html").render(report=report)
 
 
-def make_folder(folder: str | os.PathLike[str]) -> Path:
+def make_folder(folder: str | os.PathLike[str], file: str = FILE) -> Path:
     """Make sure that a report can be written to a folder.
 
     Parameters
     ----------
     folder : path-like
         Made if it is not there, parents too.
+    file : str, default="index.html"
+        The name of the page.
 
     Returns
     -------
     folder : Path
     """
-    page = Path(folder) / FILE
+    page = Path(folder) / file
     try:
         page.parent.mkdir(parents=True, exist_ok=True)
         if page.is_dir():
-            raise IsADirectoryError(0, f"{FILE} is a folder there")
+            raise IsADirectoryError(0, f"{file} is a folder there")
         if not os.access(page if page.exists() else page.parent, os.W_OK):
             raise PermissionError(0, "no permission to write there")
     except OSError as error:
@@ -241,21 +278,23 @@ def make_folder(folder: str | os.PathLike[str]) -> Path:
     return page.parent
 
 
-def write(report: Report, folder: str | os.PathLike[str]) -> Path:
-    """Write a report as ``index.html``; other files in the folder are left alone.
+def write(report: Report, folder: str | os.PathLike[str], file: str = FILE) -> Path:
+    """Write a report as one page; other files in the folder are left alone.
 
     Parameters
     ----------
     report : Report
     folder : path-like
         Made if it is not there.
+    file : str, default="index.html"
+        The name of the page.
 
     Returns
     -------
     page : Path
         The file.
     """
-    page = make_folder(folder) / FILE
+    page = make_folder(folder, file) / file
     try:
         page.write_text(render(report), encoding="utf-8")
     except OSError as error:

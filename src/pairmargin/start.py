@@ -6,9 +6,7 @@ Nothing in the objective keeps K clusters alive (a cannot-link needs only two), 
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,14 +19,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
+from .cluster_count import clusters_to_use, joined
 from .pairs import Pairs
 
 Array = NDArray[Any]
 
 N_RUNS = 20  # k-means runs, of which the one that agrees best with the pairs is kept
 N_TRIALS = 5  # of them, for every number of clusters that is tried
-LADDER = [2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100]  # numbers of clusters that are tried
-SURE = 2.0  # standard errors by which fewer clusters must agree better to be preferred
 SAMPLE = 10_000  # k-means looks at no more points than this
 LENGTH = 2.0  # of the codes that the head sees; docs/design/start-and-scale.md
 WIDEST = 1_000  # codes wider than this are first reduced to half as many principal components
@@ -65,34 +62,22 @@ def pair_shaped_head(codes: Array, n_clusters: int, pairs: Pairs, rng: RandomSta
     directions = pair_shaped_directions(codes, pairs, n_directions=_n_directions(n_clusters))  # (d, ·)
     seeds = rng.randint(np.iinfo(np.int32).max, size=N_RUNS)
 
-    def best_run(k: int, seeds: Array) -> Clustering:
+    def runs_for(k: int, seeds: Array) -> list[Clustering]:
         shaped = codes @ directions[:, -_n_directions(k) :]  # the most telling directions come last
-        runs = [_kmeans(shaped, k, RandomState(seed), n_init=1) for seed in seeds]
-        return max(runs, key=lambda run: (agreement(run.labels, pairs), -run.inertia))
+        return [_kmeans(shaped, k, RandomState(seed), n_init=1) for seed in seeds]
 
-    n_used = _clusters_to_use(n_clusters, pairs, lambda k: best_run(k, seeds[:N_TRIALS]).labels)
+    n_used = clusters_to_use(n_clusters, pairs, lambda k: [run.labels for run in runs_for(k, seeds[:N_TRIALS])])
+    runs = runs_for(n_used, seeds)
+    if n_used < n_clusters:
+        runs = [run._replace(labels=joined(run.labels, n_used, pairs)) for run in runs]
+    best = max(runs, key=lambda run: (agreement(run.labels, pairs), -run.inertia))
     directions = directions[:, -_n_directions(n_used) :]
-    head, bias = nearest_mean_head(codes @ directions, best_run(n_used, seeds).labels, n_clusters)
+    head, bias = nearest_mean_head(codes @ directions, best.labels, n_clusters)
     return head @ directions.T, bias
 
 
 def _n_directions(n_clusters: int) -> int:
     return max(2 * (n_clusters - 1), 1)
-
-
-def _clusters_to_use(n_clusters: int, pairs: Pairs, labels_for: Callable[[int], Array]) -> int:
-    """All clusters, unless fewer agree with the pairs by so much more that it can hardly be chance.
-
-    Classes that differ much in size are torn apart by k-means with as many clusters as there are classes: 65 on
-    Reuters, of which two hold 70 % of the documents. docs/design/fewer-clusters.md
-    """
-    kept_by_all, error_of_all = agreement_with_error(labels_for(n_clusters), pairs)
-    fewer = [k for k in LADDER if k < n_clusters]
-    kept = {k: agreement_with_error(labels_for(k), pairs) for k in fewer}
-    best = max(fewer, key=lambda k: kept[k][0], default=n_clusters)
-    if fewer and kept[best][0] - kept_by_all > SURE * math.hypot(kept[best][1], error_of_all):
-        return best
-    return n_clusters
 
 
 def pair_shaped_directions(codes: Array, pairs: Pairs, n_directions: int) -> Array:
@@ -119,17 +104,9 @@ def pair_shaped_directions(codes: Array, pairs: Pairs, n_directions: int) -> Arr
 
 def agreement(labels: Array, pairs: Pairs) -> float:
     """Mean of the share of must-links kept and the share of cannot-links kept."""
-    return agreement_with_error(labels, pairs)[0]
-
-
-def agreement_with_error(labels: Array, pairs: Pairs) -> tuple[float, float]:
-    """The agreement of labels with pairs, and its standard error."""
-    kept = (labels[pairs.index[:, 0]] == labels[pairs.index[:, 1]]) == pairs.same
-    kinds = [kind for kind in (pairs.same, ~pairs.same) if kind.any()]
-    shares = np.array([np.average(kept[kind], weights=pairs.weight[kind]) for kind in kinds])
-    sizes = np.array([kind.sum() for kind in kinds])
-    careful = (shares * sizes + 1) / (sizes + 2)  # one answer that is kept is no proof that all would be
-    return float(shares.mean()), float(np.sqrt((careful * (1 - careful) / sizes).sum())) / len(kinds)
+    together = labels[pairs.index[:, 0]] == labels[pairs.index[:, 1]]
+    kept = together == pairs.same
+    return float(np.mean([np.average(kept[k], weights=pairs.weight[k]) for k in (pairs.same, ~pairs.same) if k.any()]))
 
 
 def nearest_mean_head(codes: Array, labels: Array, n_clusters: int) -> tuple[Array, Array]:

@@ -1,0 +1,240 @@
+"""The results as a page, as figures and as a table for the README."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple
+from itertools import groupby
+from pathlib import Path
+
+import pandas as pd
+
+from ..exceptions import ExperimentError
+from ..report import Judgement, Judgements, Pictures, Report, Section, Table, make_folder, write
+from . import figures
+from .claims import RIVALS, SLIGHT, SUBJECTS, Finding, judge
+from .specs import EXPERIMENTS, METHODS, N_HELD_OUT, N_IMAGES, WIDEST_METRIC, Cell, Experiment
+from .store import Store
+from .tables import DATASETS, Comparison, cost_table, draws_of, markdown, table1
+from .verdicts import ACCURACY, ARI, Verdict
+
+FILE = "report.html"
+TONES = {Verdict.HOLDS.value: "good", Verdict.FAILS.value: "bad"}
+VERSIONS = ("pairmargin", "python", "numpy", "scipy", "scikit_learn", "torch")
+_BOLD = "The best of each column is bold; p is of its difference from the second best (Wilcoxon's signed-rank test)."
+_LEAD = (
+    "Gang Chen (2015) compares deep transductive maximum margin clustering with four other methods on nine data sets. "
+    "Here are the same comparisons with pairmargin, and with more peers. In every draw, all methods get the same "
+    "points and the same answers; figures of the paper stand beside ours where it prints them."
+)
+_ANSWERS = "100 answers to learn from, half of them same and half different, and as many pairs held out."
+_MNIST = f"{N_IMAGES:,} images drawn from the training part; {N_HELD_OUT:,} pairs held out."
+_PROJECTED = (
+    f"Xing, ITML and KISSME learn their metric on {WIDEST_METRIC // 4} principal components, because it has a number "
+    f"for every two of more than {WIDEST_METRIC} pixels."
+)
+_METRICS = "Xing, ITML and KISSME learn a metric, in which kernel k-means then clusters."
+_PROTOCOL = {
+    "table2": f"{_ANSWERS} {_METRICS}",
+    "fig1": f"{_ANSWERS} How well the score of a method tells the held-out pairs apart; its AUC beside its name.",
+    "fig2": f"{_MNIST} {_PROJECTED}",
+    "fig3": f"{_MNIST} Dashed: β = 0, without the term for points in no answer.",
+    "fig4": "32 × 32 pixels. Dashed: β = 0, without the term for points in no answer.",
+    "fig5": f"32 × 32 pixels. {_PROJECTED}",
+}
+_FIGURES = "A method has the same colour and sign in all the figures."
+_CLAIMS = (
+    "Every statement about results in the paper's section 4, in our words, judged by differences between methods draw "
+    "by draw: their mean, and in brackets its 95 % interval (Student's t). A statement holds if the whole interval is "
+    "on the side that it claims, and does not hold if the whole interval is on the other; else these draws cannot "
+    f"tell. Where the paper says “no advantage” or “as well as”, a difference up to {SLIGHT} counts as none."
+)
+
+
+def write_report(results: str | os.PathLike[str]) -> Path:
+    """Write what the results say: ``report.html``, ``figures/*.png``, ``figures/*.pdf`` and ``table2.md``.
+
+    Parameters
+    ----------
+    results : path-like
+        A results folder, with the cells that ``pairmargin experiment run`` has computed so far.
+
+    Returns
+    -------
+    page : Path
+        The page, which needs no other file.
+    """
+    folder = Path(results)
+    frame = Store(folder).frame()
+    frame = frame[frame["method"].isin(list(METHODS)) & frame["dataset"].isin(list(DATASETS))]
+    if frame.empty:
+        raise ExperimentError(
+            f"there are no results in {folder}; compute some first: pairmargin experiment run table2 --results {folder}"
+        )
+    make_folder(folder, FILE)  # before the work, so that a folder that cannot be written costs no time
+    report, drawn, tables = build_report(frame)
+    for figure in drawn:
+        figures.save(figure, folder / "figures")
+    if tables:
+        (folder / "table2.md").write_text("\n".join(map(markdown, tables)), encoding="utf-8")
+    return write(report, folder, FILE)
+
+
+def build_report(frame: pd.DataFrame) -> tuple[Report, list[figures.Figure], list[Table]]:
+    """The page, the figures and the two halves of Table 2, from one row a cell."""
+    findings, missing = judge(frame), missing_cells(frame)
+    tables, drawn = _table2(frame), _figures(frame)
+    sections = [
+        Section("Where we stand", _standing(frame, findings), [_missing_table(missing)] if missing else []),
+        Section("The paper's tables", [], [table1(), *tables]),
+        Section("The paper's figures", [_FIGURES], [_pictures(frame, figure) for figure in drawn]),
+        Section("What the paper says", [_CLAIMS], [_judgements(findings)]),
+        Section("What it costs", [], _costs(frame)),
+    ]
+    report = Report("The paper's experiments, done again", _LEAD, _numbers(frame, findings), sections, _facts(frame))
+    return report, drawn, tables
+
+
+def rows_of(frame: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
+    """The rows that belong to an experiment, whatever their seeds."""
+    planned = {(cell.dataset, cell.method, cell.n_pairs) for cell in experiment.cells()}
+    return frame[pd.MultiIndex.from_frame(frame[["dataset", "method", "n_pairs"]]).isin(planned)]
+
+
+def missing_cells(frame: pd.DataFrame) -> dict[str, list[Cell]]:
+    """What every experiment still lacks; experiments that lack nothing are left out."""
+    done = set(frame[["dataset", "method", "n_pairs", "seed"]].itertuples(index=False, name=None))
+    missing = {name: [cell for cell in each.cells() if astuple(cell) not in done] for name, each in EXPERIMENTS.items()}
+    return {name: cells for name, cells in missing.items() if cells}
+
+
+# Where we stand
+
+
+def _numbers(frame: pd.DataFrame, findings: Sequence[Finding]) -> list[tuple[str, str]]:
+    """The figures at the head of the page."""
+    numbers = [
+        (f"{len(frame):,}", "results: one method, one data set, one number of pairs, one draw"),
+        (str(frame["seed"].nunique()), "draws of points and pairs, the same for every method"),
+    ]
+    for subject in SUBJECTS:
+        verdicts = [finding.verdict for finding in findings if finding.subject == subject]
+        share = f"{verdicts.count(Verdict.HOLDS)} of {len(verdicts)}"
+        numbers.append((share, f"statements of the paper hold for {METHODS[subject.method].label}"))
+    return numbers
+
+
+def _standing(frame: pd.DataFrame, findings: Sequence[Finding]) -> list[str]:
+    """A few sentences, all of them computed."""
+    rows = rows_of(frame, EXPERIMENTS["table2"])
+    sentences = [] if rows.empty else _table2_standing(Comparison(rows, EXPERIMENTS["table2"], ACCURACY))
+    for subject in SUBJECTS:
+        verdicts = Counter(finding.verdict for finding in findings if finding.subject == subject)
+        told = ", ".join(f"{verdict.value} {verdicts[verdict]}" for verdict in Verdict if verdicts[verdict])
+        what = f"the paper's {verdicts.total()} statements about its results"
+        sentences.append(f"With {METHODS[subject.method].label}, {what}: {told}.")
+    return sentences
+
+
+def _table2_standing(comparison: Comparison) -> list[str]:
+    """How our two versions stand to the paper's rivals and to its printed figures."""
+    sentences = []
+    for method, _ in SUBJECTS:
+        known = comparison.computed(method, *RIVALS)
+        won = [dataset for dataset in known if comparison.ranking(dataset, [method, *RIVALS])[0] == method]
+        if known:
+            what = "the mean accuracy is above those of all four rivals of the paper"
+            sentences.append(f"With {METHODS[method].label}, {what} on {_share(won, known)}.")
+    printed = {d: comparison.printed("paper", d) for d in comparison.computed("paper")}
+    reached = [d for d, figure in printed.items() if figure is not None and comparison.mean("paper", d) >= figure]
+    if printed:
+        what = "the mean accuracy reaches the one that the paper prints"
+        sentences.append(f"With {METHODS['paper'].label}, {what} on {_share(reached, list(printed))}.")
+    return sentences
+
+
+def _share(some: Sequence[str], known: Sequence[str]) -> str:
+    """Some of the data sets: how many, and which."""
+    names = f" ({', '.join(DATASETS[d] for d in some)})" if 0 < len(some) < len(known) else ""
+    return f"{len(some)} of {len(known)} data sets{names}"
+
+
+def _missing_table(missing: Mapping[str, Sequence[Cell]]) -> Table:
+    """What to compute next, and how."""
+    rows = []
+    for name, cells in missing.items():
+        datasets = [title for dataset, title in DATASETS.items() if dataset in {cell.dataset for cell in cells}]
+        count = f"{len(cells):,} of {len(EXPERIMENTS[name].cells()):,}"
+        rows.append([name, count, ", ".join(datasets), f"pairmargin experiment run {name}"])
+    columns = ["", "missing results", "on", "computed by"]
+    caption = "The page shows what there is. Results that are already there are not computed again."
+    return Table(columns, rows, title="Not computed yet", caption=caption)
+
+
+# Tables, figures, claims, costs
+
+
+def _table2(frame: pd.DataFrame) -> list[Table]:
+    """Accuracy and ARI; no table where nothing has been computed."""
+    experiment = EXPERIMENTS["table2"]
+    rows = rows_of(frame, experiment)
+    if rows.empty:
+        return []
+    spread = f"Mean ± standard deviation over {draws_of(rows)}; small: the paper's figure."
+    caption = f"{_PROTOCOL['table2']} {spread} {_BOLD}"
+    return [Comparison(rows, experiment, score).table(caption) for score in (ACCURACY, ARI)]
+
+
+def _figures(frame: pd.DataFrame) -> list[figures.Figure]:
+    """The figures that have something to show."""
+    makers = {"fig1": figures.roc_figure} | dict.fromkeys(("fig2", "fig3", "fig4", "fig5"), figures.pairs_figure)
+    drawn = [make(rows_of(frame, EXPERIMENTS[name]), EXPERIMENTS[name]) for name, make in makers.items()]
+    return [figure for figure in drawn if figure.panels]
+
+
+def _pictures(frame: pd.DataFrame, figure: figures.Figure) -> Pictures:
+    """A figure as a block of the page."""
+    name, experiment = figure.name, EXPERIMENTS[figure.name]
+    spread = f"Lines: means over {draws_of(rows_of(frame, experiment))}; bands: ± standard deviation."
+    return Pictures(
+        experiment.title,
+        f"{_PROTOCOL[name]} {spread}",
+        [(panel.description, figures.panel_svg(panel, f"{name}-{k}")) for k, panel in enumerate(figure.panels)],
+        [(METHODS[method].label, figures.sign_svg(method, name)) for method in figure.shared_legend],
+    )
+
+
+def _judgements(findings: Sequence[Finding]) -> Judgements:
+    """The claims as a block of the page."""
+    rows = [
+        Judgement(
+            claim.text,
+            claim.place,
+            [(METHODS[f.subject.method].label, [part.figures for part in f.parts], f.verdict.value) for f in group],
+        )
+        for claim, group in groupby(findings, key=lambda finding: finding.claim)
+    ]
+    return Judgements(("The paper says", "tried with", "our figures", "verdict"), rows, TONES)
+
+
+def _costs(frame: pd.DataFrame) -> list[Table]:
+    """Time and memory."""
+    over = "Median over all the results of a method on a data set"
+    return [
+        cost_table(frame, "seconds", 2, "Seconds", f"{over}; fitting and clustering, without loading the data."),
+        cost_table(frame, "peak_mb", 0, "Peak memory in MB", f"{over}; the whole process, with its libraries."),
+    ]
+
+
+def _facts(frame: pd.DataFrame) -> dict[str, str]:
+    """The foot of the page: how to do it again, and with what it was done."""
+    versions = [f"{name.replace('_', '-')} {' and '.join(sorted(frame[name].unique()))}" for name in VERSIONS]
+    first, last = frame["date"].min(), frame["date"].max()
+    return {
+        "Do it again": "pairmargin experiment run all, then pairmargin experiment report",
+        "Versions": ", ".join(versions),
+        "Computed": first if first == last else f"{first} to {last}",
+        "Figures": "figures/*.png and figures/*.pdf beside this page; every number is in cells/*.csv",
+    }
