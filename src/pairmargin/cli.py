@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from . import cli_data, cli_experiment
 from ._version import __version__
 from .exceptions import PairMarginError
 
@@ -42,6 +43,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+app.add_typer(cli_data.app, name="data")
+app.add_typer(cli_experiment.app, name="experiment")
 
 
 def main() -> None:

@@ -110,7 +110,7 @@ def draw(n_pairs: int = 100, seed: int = 0, *, n_samples: int | None = None) -> 
     if not 1 <= n_pairs <= most:
         raise InvalidParameterError(f"{n_pairs} pairs cannot be drawn; ask for 1 to {most}, such as --pairs 100")
     drawn = sample_pairs(y, n_pairs + HELD_OUT, random_state=seed)
-    return Task(X, y, *drawn.split(HELD_OUT, random_state=seed), seed, f"{digits.DESCR}; {digits.terms}")
+    return Task(X, y, *drawn.split(HELD_OUT, random_state=seed), seed, f"{digits.title}; {digits.terms}")
 
 
 def run(task: Task, *, on_step: OnStep | None = None, **settings: Any) -> Demo:
