@@ -27,6 +27,7 @@ Array = NDArray[Any]
 
 LADDER = (2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200)  # numbers of clusters that are tried
 N_FOLDS = 5  # answers that say which pieces to join are not those that judge it
+TINY = 1e-6  # in place of shares that must not be 0
 SURE = 2.0  # standard errors by which fewer clusters must be better to be preferred
 
 
@@ -49,10 +50,12 @@ def clusters_to_use(n_clusters: int, pairs: Pairs, runs_for: Callable[[int], Seq
     fewer = [k for k in LADDER if k < n_clusters]
     found = {k: _evidence(runs_for(k), k, pairs, join=True) for k in fewer}
     found[n_clusters] = _evidence(runs_for(n_clusters), n_clusters, pairs, join=False)
-    same_rate = _same_rate(list(found.values()), len(pairs) - n_same)
+    same_rate, error = _same_rate(list(found.values()), len(pairs) - n_same)
     best, asked = max(found, key=lambda k: _rand(found[k], same_rate)), found[n_clusters]
+    # The doubts all speak for the number that was asked for: it may keep more, and fewer pairs may be the same.
     careful = asked._replace(kept=asked.kept + SURE * np.sqrt(_variance(asked.kept, n_same)))
-    return best if _rand(found[best], same_rate) > _rand(careful, same_rate) else n_clusters
+    low = max(same_rate - SURE * error, TINY)
+    return best if _rand(found[best], low) > _rand(careful, low) else n_clusters
 
 
 def joined(labels: Array, n_clusters: int, pairs: Pairs) -> Array:
@@ -88,12 +91,13 @@ def _evidence(runs: Sequence[Array], n_clusters: int, pairs: Pairs, *, join: boo
     return Evidence(float(share[0]), float(share[1]), together)
 
 
-def _same_rate(found: list[Evidence], n_different: int) -> float:
-    """π from q = π a + (1 − π) b, every way to cluster weighing as much as its b is certain."""
-    apart = np.array([max(one.kept - one.confused, 1e-6) for one in found])
+def _same_rate(found: list[Evidence], n_different: int) -> tuple[float, float]:
+    """π from q = π a + (1 − π) b, every way to cluster weighing as much as its b is certain; and its standard error."""
+    apart = np.array([max(one.kept - one.confused, TINY) for one in found])
     rates = np.array([one.together - one.confused for one in found]) / apart
-    weights = apart**2 / np.array([_variance(one.confused, n_different) for one in found])
-    return float(np.clip(np.average(rates, weights=weights), 1e-6, 1))
+    variances = np.array([_variance(one.confused, n_different) for one in found]) / apart**2
+    error = float(np.sqrt(variances.min()))  # of the best one: they share their answers, so the rest add little
+    return float(np.clip(np.average(rates, weights=1 / variances), TINY, 1)), error
 
 
 def _variance(share: float, n: int) -> float:
@@ -104,5 +108,6 @@ def _variance(share: float, n: int) -> float:
 
 def _rand(found: Evidence, same_rate: float) -> float:
     """The adjusted Rand index: pairs of points rightly together, against what chance puts there."""
+    right = min(same_rate * found.kept, found.together)  # no more can be rightly together than are together
     chance = same_rate * found.together
-    return (same_rate * found.kept - chance) / max((same_rate + found.together) / 2 - chance, 1e-12)
+    return (right - chance) / max((same_rate + found.together) / 2 - chance, 1e-12)

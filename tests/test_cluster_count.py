@@ -1,0 +1,110 @@
+"""How many clusters the pairs call for: what can be read off answers, and joining pieces of clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from pairmargin.cluster_count import Evidence, _evidence, _rand, _same_rate, clusters_to_use, joined
+from pairmargin.pairs import Pairs, sample_pairs
+from pairmargin.start import agreement
+
+
+def blurred(truth: np.ndarray, share: float, n_clusters: int, seed: int) -> np.ndarray:
+    """Labels of which a share is drawn anew."""
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random(len(truth)) < share, rng.integers(n_clusters, size=len(truth)), truth)
+
+
+@pytest.mark.parametrize("balanced", [True, False])
+@pytest.mark.parametrize("sizes", [[300, 300, 300], [700, 150, 50, 50, 50]])
+def test_rand_index_and_rate_of_same_are_read_off_answers_however_they_were_picked(
+    sizes: list[int], balanced: bool
+) -> None:
+    truth = np.repeat(np.arange(len(sizes)), sizes)
+    pairs = sample_pairs(truth, 20_000, balanced=balanced, random_state=0)
+    ways = [blurred(truth, share, len(sizes), seed=1) for share in (0.1, 0.3)]
+    found = [_evidence([labels], len(sizes), pairs, join=False) for labels in ways]
+    same_rate, error = _same_rate(found, int((~pairs.same).sum()))
+    assert error < 0.02
+    assert same_rate == pytest.approx(((np.array(sizes) / sum(sizes)) ** 2).sum(), abs=0.02)
+    for labels, evidence in zip(ways, found, strict=True):
+        assert _rand(evidence, same_rate) == pytest.approx(adjusted_rand_score(truth, labels), abs=0.03)
+
+
+def test_what_chance_would_keep_is_worth_nothing_and_no_index_is_above_1() -> None:
+    assert _rand(Evidence(kept=0.3, confused=0.3, together=0.3), 0.4) == pytest.approx(0)
+    assert _rand(Evidence(kept=1, confused=0, together=0.2), 0.2) == pytest.approx(1)
+    assert _rand(Evidence(kept=1, confused=0, together=0.1), 0.2) < 1  # answers that flatter
+
+
+def test_pieces_are_joined_as_must_links_say_unless_more_cannot_links_speak_against_it() -> None:
+    labels = np.repeat(np.arange(4), 5)
+    must = [(0, 5), (1, 6), (10, 15)]
+    cannot = [(11, 16), (12, 17), (0, 10)]
+    final = joined(labels, 4, Pairs.from_lists(must, cannot))
+    np.testing.assert_array_equal(final, np.repeat([0, 0, 1, 2], 5))
+
+
+def test_joining_never_lowers_the_agreement_and_only_joins() -> None:
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        truth, labels = rng.integers(4, size=60), rng.integers(10, size=60)
+        pairs = sample_pairs(truth, 40, random_state=seed)
+        final = joined(labels, 10, pairs)
+        assert agreement(final, pairs) >= agreement(labels, pairs)
+        for k in range(10):
+            assert len(np.unique(final[labels == k])) <= 1
+        pieces = range(final.max() + 1)
+        for one in pieces:  # nothing better is one step away
+            for other in pieces:
+                assert agreement(np.where(final == other, one, final), pairs) <= agreement(final, pairs) + 1e-12
+
+
+def test_an_answer_is_judged_by_joins_that_it_had_no_voice_in() -> None:
+    """Every point is its own piece: a must-link can only be kept by a join that it asked for itself."""
+    labels = np.arange(20)
+    pairs = Pairs.from_lists([(2 * i, 2 * i + 1) for i in range(8)], [(16, 18), (17, 19)])
+    assert agreement(joined(labels, 20, pairs), pairs) == 1
+    assert _evidence([labels], 20, pairs, join=True).kept == 0
+
+
+def torn(truth: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
+    """Clusters of one size, made by cutting the largest cluster in two again and again."""
+    labels = truth.copy()
+    rng = np.random.default_rng(seed)
+    while (n := labels.max() + 1) < n_clusters:
+        largest = np.flatnonzero(labels == np.bincount(labels).argmax())
+        labels[rng.permutation(largest)[: len(largest) // 2]] = n
+    return labels
+
+
+def test_fewer_where_the_largest_classes_were_torn() -> None:
+    truth = np.repeat([0, 1, 2], [500, 450, 50])
+    for seed in range(5):
+        pairs = sample_pairs(truth, 100, random_state=seed)
+        chosen = clusters_to_use(30, pairs, lambda k, seed=seed: [torn(np.minimum(truth, k - 1), k, seed)])
+        assert chosen < 30
+
+
+def test_as_many_as_asked_where_classes_are_alike() -> None:
+    truth = np.repeat(np.arange(30), 20)
+    for seed in range(5):
+        pairs = sample_pairs(truth, 300, random_state=seed)
+        assert clusters_to_use(30, pairs, lambda k: [truth * k // 30]) == 30
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        Pairs.from_lists([(0, 1)], []),
+        Pairs.from_lists([], [(0, 1)]),
+        Pairs.empty(),
+        Pairs.from_lists([(0, 1)], [(2, 3)]),
+    ],
+    ids=["must-links only", "cannot-links only", "none", "one of each"],
+)
+def test_too_few_answers_change_nothing(pairs: Pairs) -> None:
+    labels = {k: np.arange(40) % k for k in range(2, 21)}
+    assert clusters_to_use(20, pairs, lambda k: [labels[k]]) == 20
