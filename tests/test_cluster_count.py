@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from pairmargin.cluster_count import Evidence, _evidence, _rand, _same_rate, clusters_to_use, joined
+from pairmargin.cluster_count import (
+    Evidence,
+    _evidence,
+    _joined_evidence,
+    _rand,
+    _same_rate,
+    clusters_to_use,
+    joined,
+)
 from pairmargin.pairs import Pairs, sample_pairs
 from pairmargin.start import agreement
 
@@ -25,7 +33,7 @@ def test_rand_index_and_rate_of_same_are_read_off_answers_however_they_were_pick
     truth = np.repeat(np.arange(len(sizes)), sizes)
     pairs = sample_pairs(truth, 20_000, balanced=balanced, random_state=0)
     ways = [blurred(truth, share, len(sizes), seed=1) for share in (0.1, 0.3)]
-    found = [_evidence([labels], len(sizes), pairs, join=False) for labels in ways]
+    found = [_evidence([labels], pairs) for labels in ways]
     same_rate, error = _same_rate(found, int((~pairs.same).sum()))
     assert error < 0.02
     assert same_rate == pytest.approx(((np.array(sizes) / sum(sizes)) ** 2).sum(), abs=0.02)
@@ -43,7 +51,7 @@ def test_pieces_are_joined_as_must_links_say_unless_more_cannot_links_speak_agai
     labels = np.repeat(np.arange(4), 5)
     must = [(0, 5), (1, 6), (10, 15)]
     cannot = [(11, 16), (12, 17), (0, 10)]
-    final = joined(labels, 4, Pairs.from_lists(must, cannot))
+    final = joined(labels, Pairs.from_lists(must, cannot))
     np.testing.assert_array_equal(final, np.repeat([0, 0, 1, 2], 5))
 
 
@@ -52,7 +60,7 @@ def test_joining_never_lowers_the_agreement_and_only_joins() -> None:
         rng = np.random.default_rng(seed)
         truth, labels = rng.integers(4, size=60), rng.integers(10, size=60)
         pairs = sample_pairs(truth, 40, random_state=seed)
-        final = joined(labels, 10, pairs)
+        final = joined(labels, pairs)
         assert agreement(final, pairs) >= agreement(labels, pairs)
         for k in range(10):
             assert len(np.unique(final[labels == k])) <= 1
@@ -66,8 +74,8 @@ def test_an_answer_is_judged_by_joins_that_it_had_no_voice_in() -> None:
     """Every point is its own piece: a must-link can only be kept by a join that it asked for itself."""
     labels = np.arange(20)
     pairs = Pairs.from_lists([(2 * i, 2 * i + 1) for i in range(8)], [(16, 18), (17, 19)])
-    assert agreement(joined(labels, 20, pairs), pairs) == 1
-    assert _evidence([labels], 20, pairs, join=True).kept == 0
+    assert agreement(joined(labels, pairs), pairs) == 1
+    assert _joined_evidence([labels], pairs).kept == 0
 
 
 def torn(truth: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import RandomState
 from sklearn.base import clone
@@ -31,13 +31,17 @@ from pairmargin import (
 from pairmargin.baselines.linked_kmeans import (
     Prices,
     choose,
+    choose_as_groups,
     cluster_means,
+    descend,
     linked_start,
     nearest,
     spread_out,
     squared_distances,
     turns,
 )
+
+reproducible = settings(derandomize=True, deadline=None)
 
 
 @parametrize_with_checks([PCKMeans(), PCKMeans(n_init=1, penalty=0)])
@@ -77,6 +81,7 @@ def naive_total(distance, answer, pairs, labels):
 # What linked points choose
 
 
+@reproducible
 @given(problems())
 def test_prices_add_up_to_what_is_broken(problem):
     distance, answer, pairs, labels = problem
@@ -84,6 +89,7 @@ def test_prices_add_up_to_what_is_broken(problem):
     assert prices.total(pairs, labels) == pytest.approx(5 + naive_total(distance, answer, pairs, labels))
 
 
+@reproducible
 @given(problems(), st.integers(0, 999))
 def test_a_sweep_is_one_point_after_another_in_a_random_order(problem, seed):
     distance, answer, pairs, labels = problem
@@ -94,10 +100,11 @@ def test_a_sweep_is_one_point_after_another_in_a_random_order(problem, seed):
             expected[i] = k
             totals.append(naive_total(distance, answer, pairs, expected))
         expected[i] = int(np.argmin(totals))
-    found = choose(Prices.of_answers(distance, answer, pairs), pairs, labels, RandomState(seed))
+    found = choose(Prices.of_answers(distance, answer, pairs), pairs.index, labels, RandomState(seed))
     np.testing.assert_array_equal(found, expected)
 
 
+@reproducible
 @given(problems(), st.integers(0, 999))
 def test_linked_points_take_turns_and_others_do_not_wait(problem, seed):
     index, n = problem[2].index, len(problem[3])
@@ -108,6 +115,54 @@ def test_linked_points_take_turns_and_others_do_not_wait(problem, seed):
         assert turn[i] == (max(before) + 1 if before else 0)
 
 
+@reproducible
+@given(problems(), st.integers(0, 999))
+def test_groups_move_as_one_where_that_is_cheaper(problem, seed):
+    distance, answer, pairs, labels = problem
+    prices, group = Prices.of_answers(distance, answer, pairs), pairs.components(len(labels))
+    found = choose_as_groups(prices, pairs.index, labels, group, RandomState(seed))
+    assert prices.total(pairs, found) <= prices.total(pairs, labels) + 1e-9
+    for g in set(group):
+        if len(set(labels[group == g])) == 1:
+            assert len(set(found[group == g])) == 1
+
+
+def test_a_group_that_no_point_can_leave_alone_leaves_at_once():
+    pairs, labels = Pairs.from_lists(must_link=[(0, 1), (1, 2)]), np.zeros(3, dtype=int)
+    prices = Prices.of_answers(np.array([[1.0, 0.0]] * 3), np.full((2, 2), 9.0), pairs)
+    assert choose(prices, pairs.index, labels, RandomState(0)).tolist() == [0, 0, 0]
+    moved = choose_as_groups(prices, pairs.index, labels, np.zeros(3, dtype=int), RandomState(0))
+    assert moved.tolist() == [1, 1, 1]
+
+
+class Scripted:
+    """A model whose first prices send all points to one cluster, and the next ones to the other."""
+
+    def __init__(self, pairs, first=True):
+        self.pairs, self.first = pairs, first
+
+    def prices(self):
+        distance = np.array([[1.0, 2.0] if self.first else [1.0, 0.0]] * 3)
+        return Prices.of_answers(distance, np.full((len(self.pairs), 2), 9.0), self.pairs)
+
+    def update(self, labels, prices):
+        return Scripted(self.pairs, first=False)
+
+
+def test_a_descent_moves_points_and_groups():
+    for pairs in (Pairs.empty(), Pairs.from_lists(must_link=[(0, 1), (1, 2)])):
+        fit = descend(Scripted(pairs), pairs, max_iter=9, least_fall=0, rng=RandomState(0))
+        assert fit.labels.tolist() == [1, 1, 1]
+        assert (fit.objective, fit.n_iter, fit.model.first) == (0, 2, False)
+
+
+def test_a_descent_ends_where_the_objective_falls_by_less():
+    fit = descend(Scripted(Pairs.empty()), Pairs.empty(), max_iter=9, least_fall=5, rng=RandomState(0))
+    assert (fit.objective, fit.n_iter) == (0, 2)  # the last fall, of 3, is kept
+    fit = descend(Scripted(Pairs.empty()), Pairs.empty(), max_iter=1, least_fall=0, rng=RandomState(0))
+    assert (fit.objective, fit.n_iter) == (3, 1)
+
+
 # Starts, means and distances
 
 
@@ -116,7 +171,7 @@ def test_distances_are_those_of_a_double_loop():
     points, centres = rng.randn(20, 3), rng.randn(4, 3)
     expected = [[((x - c) ** 2).sum() for c in centres] for x in points]
     np.testing.assert_allclose(squared_distances(points, centres), expected)
-    np.testing.assert_array_equal(nearest(points + 1e6, centres + 1e6), np.argmin(expected, axis=1))
+    np.testing.assert_array_equal(nearest(points + 1e8, centres + 1e8), np.argmin(expected, axis=1))
 
 
 def test_means_are_weighted_and_an_empty_cluster_goes_where_it_is_dearest():
@@ -178,21 +233,21 @@ def test_objective_falls_with_every_iteration(wine):
 
 def test_finds_the_best_of_all_clusterings_of_a_few_points():
     found = 0
-    for seed in range(20):
+    for seed in range(10):
         rng = RandomState(seed)
-        X, truth = rng.randn(7, 2), rng.randint(2, size=7)
+        X, truth = rng.randn(6, 2), rng.randint(3, size=6)
         pairs = sample_pairs(truth, 4, balanced=False, random_state=seed)
-        price = 0.3 * ((X - X.mean(0)) ** 2).sum() / 7
+        price = 0.3 * ((X - X.mean(0)) ** 2).sum() / 6
         best = np.inf
-        for labels in itertools.product(range(2), repeat=7):
+        for labels in itertools.product(range(3), repeat=6):
             k = np.array(labels)
             inertia = sum(((X[k == c] - X[k == c].mean(0)) ** 2).sum() for c in set(labels))
             first, second = k[pairs.index].T
             best = min(best, inertia / 2 + price * ((first == second) != pairs.same).sum())
-        objective = PCKMeans(2, penalty=0.3, n_init=30, tol=0, random_state=0).fit(X, pairs=pairs).objective_
+        objective = PCKMeans(3, penalty=0.3, n_init=15, tol=0, random_state=0).fit(X, pairs=pairs).objective_
         assert objective >= best - 1e-9
         found += objective == pytest.approx(best)
-    assert found >= 18  # one point at a time does not always get there
+    assert found >= 9  # one point or group at a time does not always get there
 
 
 @pytest.mark.parametrize(("settings", "pairs"), [({}, None), ({"penalty": 0}, ([(0, 1), (2, 3)], [True, False]))])

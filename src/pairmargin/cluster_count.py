@@ -1,8 +1,8 @@
 """How many clusters the pairs call for, when classes may differ much in size.
 
 k-means cuts the data into clusters of about one size. With as many clusters as there are classes it tears a class of
-half the data into pieces, so the start also tries fewer clusters, joins pieces that must-links lie across, and takes
-what the answers prefer: the largest adjusted Rand index, as far as they can tell it.
+half the data into pieces. So the start asks the answers how many classes of one size would be as mixed as these are.
+If that is far fewer than were asked for, it takes twice as many as that and joins those that must-links lie across.
 
 symbol | name        | meaning
 a      | `kept`      | share of the must-links within one cluster
@@ -25,10 +25,11 @@ from .pairs import Pairs
 
 Array = NDArray[Any]
 
-LADDER = (2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200)  # numbers of clusters that are tried
+TRIED = (2, 3, 5, 8, 12, 20)  # numbers of clusters to read π off
+PIECES = 2.0  # clusters for every class of the 1/π that there seem to be
 N_FOLDS = 5  # answers that say which pieces to join are not those that judge it
-TINY = 1e-6  # in place of shares that must not be 0
 SURE = 2.0  # standard errors by which fewer clusters must be better to be preferred
+TINY = 1e-6  # in place of shares that must not be 0
 
 
 class Evidence(NamedTuple):
@@ -40,30 +41,32 @@ class Evidence(NamedTuple):
 
 
 def clusters_to_use(n_clusters: int, pairs: Pairs, runs_for: Callable[[int], Sequence[Array]]) -> int:
-    """``n_clusters``, or fewer if the answers make it hard to believe that they are not better.
+    """``n_clusters``, or fewer if the answers make it hard to believe that these, `joined`, are not better.
 
-    ``runs_for(k)`` gives the labels of some runs with k clusters; fewer clusters are judged after `joined`.
+    ``runs_for(k)`` gives the labels (n,) of some runs with k clusters.
     """
     n_same = int(pairs.same.sum())
-    if not 0 < n_same < len(pairs):
+    if not 0 < n_same < len(pairs) or n_clusters <= PIECES:
         return n_clusters
-    fewer = [k for k in LADDER if k < n_clusters]
-    found = {k: _evidence(runs_for(k), k, pairs, join=True) for k in fewer}
-    found[n_clusters] = _evidence(runs_for(n_clusters), n_clusters, pairs, join=False)
-    same_rate, error = _same_rate(list(found.values()), len(pairs) - n_same)
-    best, asked = max(found, key=lambda k: _rand(found[k], same_rate)), found[n_clusters]
+    found = [_joined_evidence(runs_for(k), pairs) for k in TRIED if k < n_clusters]
+    same_rate, error = _same_rate(found, len(pairs) - n_same)
+    fewer = max(round(PIECES / same_rate), 2)
+    if fewer >= n_clusters:
+        return n_clusters
     # The doubts all speak for the number that was asked for: it may keep more, and fewer pairs may be the same.
-    careful = asked._replace(kept=asked.kept + SURE * np.sqrt(_variance(asked.kept, n_same)))
     low = max(same_rate - SURE * error, TINY)
-    return best if _rand(found[best], low) > _rand(careful, low) else n_clusters
+    asked = _evidence(runs_for(n_clusters), pairs)
+    asked = asked._replace(kept=asked.kept + SURE * np.sqrt(_variance(asked.kept, n_same)))
+    return fewer if _rand(_joined_evidence(runs_for(fewer), pairs), low) > _rand(asked, low) else n_clusters
 
 
-def joined(labels: Array, n_clusters: int, pairs: Pairs) -> Array:
+def joined(labels: Array, pairs: Pairs) -> Array:
     """Clusters (n,) after joining, one by one, the two that raise the agreement with the pairs most, while any do."""
+    n_clusters = int(labels.max()) + 1
     votes = np.zeros((n_clusters, n_clusters))
     for kind, sign in ((pairs.same, 1.0), (~pairs.same, -1.0)):
         ends = labels[pairs.index[kind]]  # (m, 2)
-        np.add.at(votes, (ends[:, 0], ends[:, 1]), sign * pairs.weight[kind] / max(pairs.weight[kind].sum(), 1e-300))
+        np.add.at(votes, (ends[:, 0], ends[:, 1]), sign * pairs.weight[kind] / max(pairs.weight[kind].sum(), TINY))
     votes += votes.T
     np.fill_diagonal(votes, -np.inf)
     name = np.arange(n_clusters)
@@ -76,22 +79,33 @@ def joined(labels: Array, n_clusters: int, pairs: Pairs) -> Array:
     return np.asarray(np.unique(name[labels], return_inverse=True)[1])
 
 
-def _evidence(runs: Sequence[Array], n_clusters: int, pairs: Pairs, *, join: bool) -> Evidence:
-    """The shares of one way to cluster; with ``join``, every answer is judged by clusters that others have joined."""
-    inside, together = np.zeros(len(pairs)), 0.0
-    fold = np.arange(len(pairs)) % min(N_FOLDS, len(pairs))
+def _evidence(runs: Sequence[Array], pairs: Pairs) -> Evidence:
+    """The shares of runs as they are."""
+    return _shares(np.mean([_inside(labels, pairs) for labels in runs], axis=0), runs, pairs)
+
+
+def _joined_evidence(runs: Sequence[Array], pairs: Pairs) -> Evidence:
+    """The shares of runs after joining; every answer is judged by clusters that others have joined."""
+    fold = np.arange(len(pairs)) % N_FOLDS
+    inside = np.zeros(len(pairs))
     for labels in runs:
-        sizes = np.bincount(joined(labels, n_clusters, pairs) if join else labels) / len(labels)
-        together += float((sizes**2).sum()) / len(runs)
-        for f in range(fold.max() + 1):
-            final = joined(labels, n_clusters, pairs[fold != f]) if join else labels
-            judged = pairs.index[fold == f]
-            inside[fold == f] += (final[judged[:, 0]] == final[judged[:, 1]]) / len(runs)
-    share = [np.average(inside[kind], weights=pairs.weight[kind]) for kind in (pairs.same, ~pairs.same)]
-    return Evidence(float(share[0]), float(share[1]), together)
+        for f in np.unique(fold):
+            inside[fold == f] += _inside(joined(labels, pairs[fold != f]), pairs[fold == f]) / len(runs)
+    return _shares(inside, [joined(labels, pairs) for labels in runs], pairs)
 
 
-def _same_rate(found: list[Evidence], n_different: int) -> tuple[float, float]:
+def _inside(labels: Array, pairs: Pairs) -> Array:
+    """Which pairs lie within one cluster."""
+    return np.asarray(labels[pairs.index[:, 0]] == labels[pairs.index[:, 1]])
+
+
+def _shares(inside: Array, runs: Sequence[Array], pairs: Pairs) -> Evidence:
+    kept, confused = (float(np.average(inside[kind], weights=pairs.weight[kind])) for kind in (pairs.same, ~pairs.same))
+    together = np.mean([((np.bincount(labels) / len(labels)) ** 2).sum() for labels in runs])
+    return Evidence(kept, confused, float(together))
+
+
+def _same_rate(found: Sequence[Evidence], n_different: int) -> tuple[float, float]:
     """π from q = π a + (1 − π) b, every way to cluster weighing as much as its b is certain; and its standard error."""
     apart = np.array([max(one.kept - one.confused, TINY) for one in found])
     rates = np.array([one.together - one.confused for one in found]) / apart
@@ -110,4 +124,4 @@ def _rand(found: Evidence, same_rate: float) -> float:
     """The adjusted Rand index: pairs of points rightly together, against what chance puts there."""
     right = min(same_rate * found.kept, found.together)  # no more can be rightly together than are together
     chance = same_rate * found.together
-    return (right - chance) / max((same_rate + found.together) / 2 - chance, 1e-12)
+    return (right - chance) / max((same_rate + found.together) / 2 - chance, TINY)

@@ -25,7 +25,7 @@ from .pairs import Pairs
 Array = NDArray[Any]
 
 N_RUNS = 20  # k-means runs, of which the one that agrees best with the pairs is kept
-N_TRIALS = 5  # of them, for every number of clusters that is tried
+N_TRIALS = 5  # of them, to see how many clusters the pairs call for
 SAMPLE = 10_000  # k-means looks at no more points than this
 LENGTH = 2.0  # of the codes that the head sees; docs/design/start-and-scale.md
 WIDEST = 1_000  # codes wider than this are first reduced to half as many principal components
@@ -69,7 +69,7 @@ def pair_shaped_head(codes: Array, n_clusters: int, pairs: Pairs, rng: RandomSta
     n_used = clusters_to_use(n_clusters, pairs, lambda k: [run.labels for run in runs_for(k, seeds[:N_TRIALS])])
     runs = runs_for(n_used, seeds)
     if n_used < n_clusters:
-        runs = [run._replace(labels=joined(run.labels, n_used, pairs)) for run in runs]
+        runs = [run._replace(labels=joined(run.labels, pairs)) for run in runs]
     best = max(runs, key=lambda run: (agreement(run.labels, pairs), -run.inertia))
     directions = directions[:, -_n_directions(n_used) :]
     head, bias = nearest_mean_head(codes @ directions, best.labels, n_clusters)

@@ -236,7 +236,7 @@ class MPCKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         One metric for all clusters instead of one for each.
     penalty : float, default=1.0
         Factor of the price of broken answers.
-    regularization : float, default=10.0
+    regularization : float, default=30.0
         How many points of ordinary spread each metric is made to have seen, for each feature. Small values let few
         points, or features that hardly vary, decide the metric.
     n_init : int, default=10
@@ -294,7 +294,7 @@ class MPCKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         metric: str = "diagonal",
         shared: bool = False,
         penalty: float = 1.0,
-        regularization: float = 10.0,
+        regularization: float = 30.0,
         n_init: int = 10,
         max_iter: int = 300,
         tol: float = 1e-4,
