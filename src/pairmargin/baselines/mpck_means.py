@@ -270,7 +270,7 @@ class MPCKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
       spread, as a part of the objective, which therefore still falls. The spread is that of must-linked points.
     - The two points that lie farthest apart are looked for among a few that do, and among the "different" pairs.
       They depend on the metric, so that a new metric may raise the objective: the run then ends with the old one.
-    - The start is that of `PCKMeans`, and no answers are added, as there.
+    - The start is that of `PCKMeans`, whole neighbourhoods choose first and no answers are added, as there.
 
     References
     ----------

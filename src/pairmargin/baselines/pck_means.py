@@ -103,7 +103,8 @@ class PCKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     -----
     Differs from the paper: answers that follow from others are not added, as they may be millions; to have them, pass
     ``pairs.closure()``. Neighbourhoods to start from are drawn, not taken farthest first, and left alone if they are
-    fewer than the clusters; `linked_kmeans` says why.
+    fewer than the clusters; `linked_kmeans` says why. Before single points choose, whole neighbourhoods do: a point
+    seldom leaves a cluster without those it is linked with.
 
     References
     ----------
