@@ -28,7 +28,7 @@ Array = NDArray[Any]
 TRIED = (2, 3, 5, 8, 12, 20)  # numbers of clusters to read π off
 PIECES = 2.0  # clusters for every class of the 1/π that there seem to be
 N_FOLDS = 5  # answers that say which pieces to join are not those that judge it
-SURE = 2.0  # standard errors by which fewer clusters must be better to be preferred
+SURE = 1.0  # standard errors of doubt, in favour of the number of clusters asked for
 TINY = 1e-6  # in place of shares that must not be 0
 
 

@@ -27,6 +27,7 @@ Array = NDArray[Any]
 N_RUNS = 20  # k-means runs, of which the one that agrees best with the pairs is kept
 N_TRIALS = 5  # of them, to see how many clusters the pairs call for
 SAMPLE = 10_000  # k-means looks at no more points than this
+FAR = 100.0  # in median margins, so that training cannot wake an empty cluster, nor a new point fall into it
 LENGTH = 2.0  # of the codes that the head sees; docs/design/start-and-scale.md
 WIDEST = 1_000  # codes wider than this are first reduced to half as many principal components
 
@@ -68,11 +69,12 @@ def pair_shaped_head(codes: Array, n_clusters: int, pairs: Pairs, rng: RandomSta
 
     n_used = clusters_to_use(n_clusters, pairs, lambda k: [run.labels for run in runs_for(k, seeds[:N_TRIALS])])
     runs = runs_for(n_used, seeds)
-    if n_used < n_clusters:
-        runs = [run._replace(labels=joined(run.labels, pairs)) for run in runs]
-    best = max(runs, key=lambda run: (agreement(run.labels, pairs), -run.inertia))
+    if n_used < n_clusters:  # the pairs say what to join, and so have no say in which run is best
+        labels = joined(min(runs, key=lambda run: run.inertia).labels, pairs)
+    else:
+        labels = max(runs, key=lambda run: (agreement(run.labels, pairs), -run.inertia)).labels
     directions = directions[:, -_n_directions(n_used) :]
-    head, bias = nearest_mean_head(codes @ directions, best.labels, n_clusters)
+    head, bias = nearest_mean_head(codes @ directions, labels, n_clusters)
     return head @ directions.T, bias
 
 
@@ -118,7 +120,7 @@ def nearest_mean_head(codes: Array, labels: Array, n_clusters: int) -> tuple[Arr
     bias = -0.5 * (means**2).sum(1)  # argmin ‖h − m‖² = argmax h·m − ‖m‖²/2
     used = counts > 0
     means[used], bias[used] = _unit_margin(codes, means[used], bias[used])
-    bias[~used] = (codes @ means[used].T + bias[used]).max(1).min() - 1  # an empty cluster wins nowhere
+    bias[~used] = (codes @ means[used].T + bias[used]).max(1).min() - FAR  # an empty cluster wins nowhere, ever
     return means, bias
 
 
