@@ -270,13 +270,9 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         score : ndarray of shape (m,)
         """
         scores = torch.from_numpy(self.decision_function(X))
-        if isinstance(index, Pairs):
-            asked: Array = Pairs.check(index, len(scores)).index.copy()
-        else:
-            asked = np.asarray(index) if np.size(index) else np.empty((0, 2))
-            Pairs(asked, np.ones(len(asked), dtype=bool), n_samples=len(scores))  # for its checks
+        asked = Pairs.check_rows(index, len(scores))
         with threads_for(len(asked), scores.shape[1], 1):
-            return pair_margins(scores, torch.from_numpy(asked.astype(np.int64))).numpy()
+            return pair_margins(scores, torch.from_numpy(asked)).numpy()
 
     @property
     def _n_features_out(self) -> int:

@@ -319,6 +319,32 @@ class Pairs:
         pairs._check_range(n_samples)
         return pairs
 
+    @staticmethod
+    def check_rows(index: ArrayLike | Pairs, n_samples: int) -> IntArray:
+        """Accept what a ``pair_score`` is asked about: pairs of rows, with answers or without.
+
+        Parameters
+        ----------
+        index : Pairs or array-like of shape (m, 2)
+        n_samples : int
+            The number of rows in the data.
+
+        Returns
+        -------
+        rows : ndarray of shape (m, 2)
+            In the order in which they were given.
+
+        Examples
+        --------
+        >>> Pairs.check_rows([(3, 1)], n_samples=4)
+        array([[3, 1]])
+        """
+        if isinstance(index, Pairs):
+            return Pairs.check(index, n_samples).index.copy()
+        rows = np.asarray(index) if np.size(index) else np.empty((0, 2))
+        Pairs(rows, np.ones(len(rows), dtype=bool), n_samples=n_samples)  # for its checks
+        return rows.astype(np.int64)
+
     def _check_range(self, n_samples: int) -> None:
         beyond = self._index[:, 1] >= n_samples  # the larger row of each pair comes second
         if beyond.any():

@@ -82,7 +82,9 @@ class MahalanobisMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         score : ndarray of shape (m,)
         """
         data = self._known(X)
-        apart = differences(data, _asked(index, len(data))) @ self.components_.T.astype(data.dtype)  # (m, rank)
+        apart = differences(data, Pairs.check_rows(index, len(data))) @ self.components_.T.astype(
+            data.dtype
+        )  # (m, rank)
         return np.asarray(-np.einsum("ij,ij->i", apart, apart))
 
     def get_mahalanobis_matrix(self) -> Array:
@@ -157,12 +159,3 @@ def _positive_part(matrix: Array) -> tuple[Array, Array]:
     values, vectors = np.linalg.eigh(matrix)
     kept = values > np.abs(values).max() * len(values) * np.finfo(values.dtype).eps
     return values[kept], vectors[:, kept]
-
-
-def _asked(index: ArrayLike | Pairs, n_samples: int) -> Array:
-    """Row numbers (m, 2), in the order they are given in, checked as those of `Pairs` are."""
-    if isinstance(index, Pairs):
-        return Pairs.check(index, n_samples).index
-    rows = np.asarray(index) if np.size(index) else np.empty((0, 2), dtype=np.int64)
-    Pairs(rows, np.ones(len(rows), dtype=bool), n_samples=n_samples)  # for its checks
-    return rows.astype(np.int64)
