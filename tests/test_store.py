@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pairmargin.experiments.specs import Cell
 
 from pairmargin import ExperimentError
 from pairmargin.experiments import store as module
+from pairmargin.experiments.specs import Cell
 from pairmargin.experiments.store import FALSE_POSITIVE_RATES, Row, Store
 
 TPR = " ".join(f"{rate:.3f}" for rate in FALSE_POSITIVE_RATES)
