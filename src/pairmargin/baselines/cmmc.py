@@ -255,7 +255,7 @@ class Objective:
         self.points = np.column_stack((points[used], np.ones(len(used), points.dtype)))  # [x, 1] of those in any hinge
         self.same, self.n_clusters, self.penalty = pairs.same, n_clusters, penalty
         price_of_free = np.full(len(free), free_weight / (max(len(free), 1) * n_clusters))  # β/(UK) of eq. (8c)
-        self.price = np.concatenate((_shares(pairs), price_of_free))  # (h,)
+        self.price = np.concatenate((_shares(pairs), price_of_free)).astype(points.dtype)  # (h,)
 
     def at(self, head: Array) -> Place:
         """What G, H and the objective are like at a head."""
@@ -365,7 +365,7 @@ class Planes:
         self.gram = np.empty((MAX_PLANES, MAX_PLANES))  # ⟨∂G, ∂G⟩
         self.along = np.empty(MAX_PLANES)  # ⟨∂G, ∂H⟩
         self.shares = np.zeros(MAX_PLANES)  # α, of the last minimum
-        self.tangent = np.zeros(self.slopes.shape[1])  # ∂H
+        self.tangent = np.zeros_like(self.slopes[0])  # ∂H
 
     def add(self, place: Place) -> None:
         """Add the plane that touches G at a place."""
