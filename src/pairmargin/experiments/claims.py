@@ -19,19 +19,22 @@ from .tables import DATASETS
 from .verdicts import ACCURACY, ARI, AUC, Draws, Part, Score, Verdict, all_hold, most_hold
 
 RIVALS = ("xing", "itml", "kissme", "cmmc")  # the four of the paper
-LINEAR = "pairmargin-linear"
 CLUSTERING = (ACCURACY, ARI)
 SLIGHT = 0.02  # of accuracy, ARI or AUC: less than this is no advantage worth the name
 
 
 class Subject(NamedTuple):
-    """One of our two versions of "the method": its key, and the key of the same without the transductive term."""
+    """One of our two versions of "the method": its key, and those of the same without one of its parts."""
 
     method: str
-    without_free: str
+    without_free: str  # the transductive term
+    without_layers: str
 
 
-SUBJECTS = (Subject("paper", "paper-no-free"), Subject("pairmargin", "pairmargin-no-free"))
+SUBJECTS = (
+    Subject("paper", "paper-no-free", "paper-linear"),
+    Subject("pairmargin", "pairmargin-no-free", "pairmargin-linear"),
+)
 
 
 Measure = Callable[[Draws, Subject], list[Part]]
@@ -169,7 +172,7 @@ def free_gains(experiment: str, dataset: str, choose: Choice, below: bool = Fals
     def measure(draws: Draws, subject: Subject) -> list[Part]:
         counts = choose(EXPERIMENTS[experiment].n_pairs[dataset])
         where = f"{DATASETS[dataset]}, {_range(counts)} pairs"
-        gains = [(score, mean_difference(draws, score, dataset, counts, *subject)) for score in CLUSTERING]
+        gains = [(score, mean_difference(draws, score, dataset, counts, subject.method, subject.without_free)) for score in CLUSTERING]
         border = SLIGHT if below else 0.0
         return [Part(where, score, gain, border, below) for score, gain in gains]
 
@@ -180,7 +183,8 @@ def gains_more_on_mnist(draws: Draws, subject: Subject) -> list[Part]:
     """What the transductive term brings on MNIST, less what it brings on the two COIL sets."""
 
     def gain(score: Score, experiment: str, dataset: str) -> pd.Series[float]:
-        return mean_difference(draws, score, dataset, EXPERIMENTS[experiment].n_pairs[dataset], *subject)
+        counts = EXPERIMENTS[experiment].n_pairs[dataset]
+        return mean_difference(draws, score, dataset, counts, subject.method, subject.without_free)
 
     return [
         Part(
@@ -210,8 +214,8 @@ def steadier_than_rivals(draws: Draws, subject: Subject) -> list[Part]:
 def gain_is_from_depth(draws: Draws, subject: Subject) -> list[Part]:
     """On COIL-100, what the hidden layer brings, and how much more that is than what the transductive term brings."""
     counts = EXPERIMENTS["fig5"].n_pairs["coil100"]
-    depth = mean_difference(draws, ACCURACY, "coil100", counts, subject.method, LINEAR)
-    free = mean_difference(draws, ACCURACY, "coil100", counts, *subject)
+    depth = mean_difference(draws, ACCURACY, "coil100", counts, subject.method, subject.without_layers)
+    free = mean_difference(draws, ACCURACY, "coil100", counts, subject.method, subject.without_free)
     return [
         Part("gain from the hidden layer", ACCURACY, depth),
         Part("that gain less the gain from the transductive term", ACCURACY, depth - free),

@@ -78,6 +78,7 @@ STYLES = {  # ours strong, the paper's rivals in colour, further peers thin and 
     "pairmargin-no-free": Style("f0", "o", (4, 2), filled=False),
     "paper-no-free": Style("f1", "D", (4, 2), filled=False),
     "pairmargin-linear": Style("f0", "s", (1, 1.5), filled=False, band=False),
+    "paper-linear": Style("f1", "s", (1, 1.5), filled=False, band=False),
     "xing": Style("f5", "v"),
     "itml": Style("f2", "^"),
     "kissme": Style("f3", "s"),

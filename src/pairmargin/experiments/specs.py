@@ -112,8 +112,8 @@ def _paper(**changes: Any) -> Callable[[Task], Result]:
     def cluster(task: Task) -> Result:
         from ..estimator import MaxMarginClustering
 
-        layers = PAPER_LAYERS.get(task.dataset, (100,))
-        model = MaxMarginClustering.paper(task.n_clusters, layers, random_state=task.seed, **changes)
+        settings = {"hidden_layer_sizes": PAPER_LAYERS.get(task.dataset, (100,)), **changes}
+        model = MaxMarginClustering.paper(task.n_clusters, random_state=task.seed, **settings)
         model.fit(task.X, pairs=task.train)
         return model.labels_, model.pair_score(task.X, task.test)
 
@@ -188,6 +188,7 @@ METHODS: dict[str, Method] = {
     "cmmc": Method("CMMC", "rival", _cmmc),
     "paper": Method("the paper's settings", "ours", _paper()),
     "pairmargin": Method("pairmargin", "ours", _ours()),
+    "paper-linear": Method("the paper's settings, no hidden layer", "variant", _paper(hidden_layer_sizes=())),
     "paper-no-free": Method("the paper's settings, β = 0", "variant", _paper(free_weight=0.0)),
     "pairmargin-no-free": Method("pairmargin, β = 0", "variant", _ours(free_weight=0.0)),
     "pairmargin-linear": Method("pairmargin, no hidden layer", "variant", _ours(hidden_layer_sizes=())),
@@ -261,7 +262,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             COIL100,
             COMPARED,
             seeds=5,
-            extra=(("coil100", "pairmargin-linear"),),
+            extra=(("coil100", "paper-linear"), ("coil100", "pairmargin-linear")),
         ),
     )
 }
