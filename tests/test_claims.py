@@ -20,9 +20,9 @@ N_DRAWS = 6
 World = Callable[[str, str, int], float]  # data set, method, number of pairs: how good the result is
 
 
-def results(world: World, noise: float = 0.0, drift: float = 0.0) -> pd.DataFrame:
+def results(world: World, noise: float = 0.0, drift: float = 0.0, seed: int = 0) -> pd.DataFrame:
     """All the cells of all the experiments; ``drift`` makes a draw easier or harder for all methods alike."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     cells = sorted({cell for experiment in EXPERIMENTS.values() for cell in experiment.cells(N_DRAWS)})
     ease = drift * rng.normal(size=N_DRAWS)
     rows = []
@@ -155,11 +155,11 @@ def test_what_is_common_to_a_draw_does_not_count() -> None:
     assert set(steady) == {HOLDS}
 
 
-def test_no_claim_of_a_lead_holds_where_all_methods_are_alike() -> None:
-    found = verdicts(judge(results(lambda *_: 0.5, noise=0.05)))
-    for text, both in found.items():
-        if text.startswith(("Better", "Remarkably", "More pairs", "Ahead", "The lead", "On COIL-100 the gain")):
-            assert HOLDS not in both, text
+def test_claims_of_a_lead_hold_by_chance_as_seldom_as_an_interval_of_95_percent_allows() -> None:
+    starts = ("Better", "Remarkably", "More pairs", "Ahead", "The lead", "On COIL-100 the gain")
+    worlds = [verdicts(judge(results(lambda *_: 0.5, noise=0.05, seed=seed))) for seed in range(20)]
+    lucky = [HOLDS in both for found in worlds for text, both in found.items() if text.startswith(starts)]
+    assert np.mean(lucky) < 0.1
 
 
 def test_nothing_computed_is_said_to_be_so() -> None:

@@ -20,7 +20,7 @@ from rich.progress import Progress
 from typer.testing import CliRunner
 
 import pairmargin
-from pairmargin import DatasetError, cli, cli_data, datasets, list_datasets
+from pairmargin import DatasetError, cli, cli_data, dataset_sources, datasets, list_datasets
 
 ROWS = b"1,1.5,13,4,1,71,0,8,0,0,1\n2,1.6,12,3,2,72,0,7,0,0,7\n"  # as glass.data
 
@@ -44,10 +44,10 @@ def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 def shorten_glass(monkeypatch: pytest.MonkeyPatch, **change: Any) -> None:
     """Glass of two rows."""
-    source = datasets.SOURCES["glass"]
+    source = dataset_sources.SOURCES["glass"]
     file = replace(source.editions[0].files[0], size=len(ROWS), sha256=sha256(ROWS).hexdigest(), **change)
     edition = replace(source.editions[0], files=(file,))
-    monkeypatch.setitem(datasets.SOURCES, "glass", replace(source, editions=(edition,)))
+    monkeypatch.setitem(dataset_sources.SOURCES, "glass", replace(source, editions=(edition,)))
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def downloads(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes | Exception]:
     shorten_glass(monkeypatch)
     found: dict[str, bytes | Exception] = {"glass.data": ROWS}
 
-    def download(file: datasets.File, path: Path, progress: Any) -> None:
+    def download(file: dataset_sources.File, path: Path, progress: Any) -> None:
         content = found.get(file.name, OSError("no network"))
         if isinstance(content, Exception):
             raise content
@@ -107,7 +107,7 @@ def test_list_says_where_everything_is(folder: Path) -> None:
 def test_fetch_downloads_and_then_only_checks(folder: Path) -> None:
     code, said = run("fetch", "glass", "wine", "glass")
     assert code == 0
-    url = datasets.SOURCES["glass"].editions[0].files[0].url
+    url = dataset_sources.SOURCES["glass"].editions[0].files[0].url
     assert said == f"  {url} …\nglass: fetched, checked\nwine: comes with scikit-learn\n"
     assert (folder / "glass" / "glass.data").read_bytes() == ROWS
     assert run("fetch", "glass") == (0, "glass: already here, checked\n")
@@ -149,7 +149,7 @@ def test_a_wrong_name_is_refused_before_any_download(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(datasets, "_download", lambda *_: pytest.fail("a download was begun"))
     code, said = run("fetch", "glass", "whine")
     assert code == 1
-    assert said.startswith("Error: there is no data set 'whine'; did you mean 'wine'?")
+    assert said.startswith("Error: there is no data set 'whine' (did you mean 'wine'?); there are")
 
 
 @pytest.mark.parametrize("arguments", [["fetch"], ["fetch", "glass", "--all"]])

@@ -19,7 +19,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
-from pairmargin import DatasetError, datasets, list_datasets, load_dataset
+from pairmargin import DatasetError, dataset_readers, dataset_sources, datasets, list_datasets, load_dataset
 
 KNOWN = {  # rows, columns, classes, size of the largest class
     "glass": (214, 9, 6, 76),
@@ -93,10 +93,10 @@ def small_glass(monkeypatch):
     """Glass of three rows, from any address."""
 
     def change(url: str, digest: str = sha256(ROWS).hexdigest()) -> None:
-        source = datasets.SOURCES["glass"]
-        file = datasets.File("glass.data", len(ROWS), digest, url)
+        source = dataset_sources.SOURCES["glass"]
+        file = dataset_sources.File("glass.data", len(ROWS), digest, url)
         edition = replace(source.editions[0], files=(file,))
-        monkeypatch.setitem(datasets.SOURCES, "glass", replace(source, editions=(edition,)))
+        monkeypatch.setitem(dataset_sources.SOURCES, "glass", replace(source, editions=(edition,)))
 
     return change
 
@@ -122,7 +122,7 @@ def test_shape_and_classes(name):
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_what_is_told_of_a_data_set(name):
-    source = datasets.SOURCES[name]
+    source = dataset_sources.SOURCES[name]
     rows, columns, classes, _ = KNOWN[name]
     assert (source.n_rows, len(source.feature_names), len(source.classes)) == (rows, columns, classes)
     assert len(set(source.feature_names)) == columns
@@ -134,7 +134,7 @@ def test_what_is_told_of_a_data_set(name):
 @pytest.mark.parametrize("name", KNOWN)
 def test_every_data_set_can_be_had(name):
     """Some edition is public or shipped, and a file without sha256 is an archive, which has checksums of its own."""
-    editions = datasets.SOURCES[name].editions
+    editions = dataset_sources.SOURCES[name].editions
     assert any(all(file.url for file in edition.files) for edition in editions)
     assert all(file.sha256 or file.name.endswith(".zip") for edition in editions for file in edition.files)
 
@@ -269,7 +269,7 @@ def test_pictures_are_shrunk_by_the_recipe(colour, tmp_path):
     names = [f"coil/obj{thing}__{angle}.png" for thing in (1, 2) for angle in (0, 5, 10)]
     paths = pack(tmp_path / "coil.zip", dict(reversed(list(zip(names, pictures, strict=True)))))
     expected = np.array([shrink_by_hand(picture) for picture in pictures]) / 255
-    read = datasets._pictures("coil/obj{}__{}.png", 2, range(0, 15, 5), datasets._balance(expected))
+    read = dataset_readers.pictures("coil/obj{}__{}.png", 2, range(0, 15, 5), dataset_readers.balance_of(expected))
     content = read(paths)
     np.testing.assert_array_equal(content.data, expected)
     np.testing.assert_array_equal(content.labels, [1, 1, 1, 2, 2, 2])
@@ -279,8 +279,8 @@ def test_pixel_names_follow_the_columns():
     """The bright pixel of row 2, column 1 is the one that is called so."""
     picture = np.zeros((128, 128), dtype=np.uint8)
     picture[8:12, 4:8] = 255
-    names = datasets.SOURCES["coil20"].feature_names
-    assert names[int(datasets._shrink(picture).argmax())] == "pixel_2_1"
+    names = dataset_sources.SOURCES["coil20"].feature_names
+    assert names[int(dataset_readers._shrink(picture).argmax())] == "pixel_2_1"
 
 
 def test_an_archive_of_other_pictures_is_refused(tmp_path):
@@ -288,15 +288,15 @@ def test_an_archive_of_other_pictures_is_refused(tmp_path):
     names = ["obj1__0.png", "obj1__5.png"]
     paths = pack(tmp_path / "coil.zip", dict(zip(names, pictures, strict=True)))
     with pytest.raises(DatasetError, match=r"coil\.zip lacks 1 pictures, such as obj1__10\.png; delete it"):
-        datasets._pictures("obj{}__{}.png", 1, range(0, 15, 5), (0.5, 0.25, 0.25))(paths)
+        dataset_readers.pictures("obj{}__{}.png", 1, range(0, 15, 5), (0.5, 0.25, 0.25))(paths)
     with pytest.raises(DatasetError, match=r"coil\.zip has other pictures: \[0\.49.*not \[0\.6, 0\.25, 0\.25\]"):
-        datasets._pictures("obj{}__{}.png", 1, range(0, 10, 5), (0.6, 0.25, 0.25))(paths)
+        dataset_readers.pictures("obj{}__{}.png", 1, range(0, 10, 5), (0.6, 0.25, 0.25))(paths)
 
 
 def test_pictures_without_pillow(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(DatasetError, match=r'read with Pillow: pip install "pairmargin\[experiments\]"'):
-        datasets._picture(b"")
+        dataset_readers._picture(b"")
 
 
 @needs_files
@@ -321,9 +321,9 @@ def test_balance_of_the_images_at_hand(name):
     assert dataset.data.flags.c_contiguous
     assert dataset.data.min() >= 0
     assert 0.98 < dataset.data.max() <= 1
-    expected = {"coil20": datasets.COIL20_BALANCE, "coil100": datasets.COIL100_BALANCE}[name]
-    np.testing.assert_allclose(datasets._balance(dataset.data), expected, atol=1e-5)
-    assert not np.allclose(datasets._balance(dataset.data[::-1]), expected, rtol=0, atol=5e-4)
+    expected = {"coil20": dataset_sources.COIL20_BALANCE, "coil100": dataset_sources.COIL100_BALANCE}[name]
+    np.testing.assert_allclose(dataset_readers.balance_of(dataset.data), expected, atol=1e-5)
+    assert not np.allclose(dataset_readers.balance_of(dataset.data[::-1]), expected, rtol=0, atol=5e-4)
 
 
 # Names and files
@@ -332,8 +332,8 @@ def test_balance_of_the_images_at_hand(name):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("whine", "there is no data set 'whine'; did you mean 'wine'? There are coil100, coil20, digits"),
-        ("MNIST", "there is no data set 'MNIST'; did you mean 'mnist'? There are"),
+        ("whine", "there is no data set 'whine' (did you mean 'wine'?); there are coil100, coil20, digits"),
+        ("MNIST", "there is no data set 'MNIST' (did you mean 'mnist'?); there are"),
         ("xyzzy", "there is no data set 'xyzzy'; there are coil100"),
         (None, "there is no data set None; there are coil100"),
     ],
@@ -370,7 +370,7 @@ def test_a_damaged_file_is_refused(folder):
     path.write_bytes(ROWS)
     with pytest.raises(DatasetError) as refused:
         load_dataset("glass")
-    found, expected = sha256(ROWS).hexdigest(), datasets.SOURCES["glass"].editions[0].files[0].sha256
+    found, expected = sha256(ROWS).hexdigest(), dataset_sources.SOURCES["glass"].editions[0].files[0].sha256
     assert str(refused.value) == (
         f"{path} has sha256 {found}, not {expected}: damaged or another version; delete it and load it again"
     )
@@ -406,14 +406,14 @@ def test_a_missing_file_is_downloaded_once(folder, server, small_glass):
 
 def test_only_what_is_missing_is_downloaded(folder, server, monkeypatch):
     pytest.importorskip("pooch")
-    source = datasets.SOURCES["segmentation"]
+    source = dataset_sources.SOURCES["segmentation"]
     parts = {"segmentation.data": b"SKY" + b",1" * 19, "segmentation.test": b"PATH" + b",2" * 19}
     files = tuple(
-        datasets.File(name, len(body), sha256(body).hexdigest(), server.serve(f"/{name}", body))
+        dataset_sources.File(name, len(body), sha256(body).hexdigest(), server.serve(f"/{name}", body))
         for name, body in parts.items()
     )
     edition = replace(source.editions[0], files=files)
-    monkeypatch.setitem(datasets.SOURCES, "segmentation", replace(source, editions=(edition,)))
+    monkeypatch.setitem(dataset_sources.SOURCES, "segmentation", replace(source, editions=(edition,)))
     (folder / "segmentation").mkdir()
     (folder / "segmentation" / "segmentation.data").write_bytes(parts["segmentation.data"])
     X, y = load_dataset("segmentation", return_X_y=True)
@@ -482,4 +482,4 @@ def test_coil100_comes_from_columbia_s_archive(folder):
     assert [file.name for file in edition.files] == ["coil-100.zip"]
     (folder / "coil100").mkdir()
     (folder / "coil100" / "COIL100_32x32_gray_rebuilt.mat").touch()
-    assert datasets.find_edition("coil100") is datasets.SOURCES["coil100"].editions[0]
+    assert datasets.find_edition("coil100") is dataset_sources.SOURCES["coil100"].editions[0]

@@ -25,6 +25,8 @@ STOREYS = [  # from the top of the house to the ground: a room imports from its 
 PARTS = {
     "pair_arithmetic": "pairs",
     "pair_checks": "pairs",
+    "dataset_readers": "datasets",
+    "dataset_sources": "datasets",
     "cli_data": "cli",
     "cli_experiment": "cli",
 }  # files that are one room with another

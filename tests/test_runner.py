@@ -102,6 +102,7 @@ def install(put: Callable[[Any, str, Any], None] = setattr) -> None:
     """Put the small world in the place of the paper's; also in the processes that tests start."""
     put(specs, "METHODS", METHODS)
     put(specs, "draw", draw)
+    put(specs, "fetch", lambda datasets: None)
     put(specs, "select", lambda name: [EXPERIMENTS[name]] if name != "all" else list(EXPERIMENTS.values()))
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.table import Table
 
-    from .datasets import File
+    from .dataset_sources import File
 
 app = typer.Typer(no_args_is_help=True, help="See which data sets there are, and download them.")
 
@@ -37,7 +37,8 @@ def _overview() -> Table:
     from rich.filesize import decimal
     from rich.table import Table
 
-    from .datasets import SOURCES, find_edition, is_here
+    from .dataset_sources import SOURCES
+    from .datasets import find_edition, is_here
 
     table = Table("name")
     for heading in ("rows × dims", "classes"):

@@ -15,6 +15,9 @@ PairMarginWarning (UserWarning)
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 __all__ = [
     "ConflictingPairsError",
     "DatasetError",
@@ -67,3 +70,11 @@ class PairMarginWarning(UserWarning):
 
 class FewDistinctPointsWarning(PairMarginWarning):
     """There are fewer distinct points than clusters asked for."""
+
+
+def unknown_name(what: str, name: object, known: Iterable[str]) -> str:
+    """The message for a name that is not known, with the nearest one that is."""
+    known = list(known)
+    near = difflib.get_close_matches(str(name).lower(), known, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    return f"there is no {what} {name!r}{hint}; there are {', '.join(known)}"

@@ -172,7 +172,10 @@ def free_gains(experiment: str, dataset: str, choose: Choice, below: bool = Fals
     def measure(draws: Draws, subject: Subject) -> list[Part]:
         counts = choose(EXPERIMENTS[experiment].n_pairs[dataset])
         where = f"{DATASETS[dataset]}, {_range(counts)} pairs"
-        gains = [(score, mean_difference(draws, score, dataset, counts, subject.method, subject.without_free)) for score in CLUSTERING]
+        gains = [
+            (score, mean_difference(draws, score, dataset, counts, subject.method, subject.without_free))
+            for score in CLUSTERING
+        ]
         border = SLIGHT if below else 0.0
         return [Part(where, score, gain, border, below) for score, gain in gains]
 

@@ -141,7 +141,7 @@ def _standing(frame: pd.DataFrame, findings: Sequence[Finding]) -> list[str]:
 def _table2_standing(comparison: Comparison) -> list[str]:
     """How our two versions stand to the paper's rivals and to its printed figures."""
     sentences = []
-    for method, _ in SUBJECTS:
+    for method in (subject.method for subject in SUBJECTS):
         known = comparison.computed(method, *RIVALS)
         won = [dataset for dataset in known if comparison.ranking(dataset, [method, *RIVALS])[0] == method]
         if known:

@@ -32,7 +32,7 @@ from threadpoolctl import threadpool_limits
 
 from .. import baselines
 from .._version import __version__
-from ..exceptions import ExperimentError
+from ..exceptions import ExperimentError, unknown_name
 from ..metrics import PairRoc, clustering_accuracy, pair_roc
 from ..threads import threads_for
 from ..validation import Rules, check_rules, integer
@@ -111,6 +111,8 @@ def run_experiment(
 
     Raises
     ------
+    DatasetError
+        If a data set is not here and cannot be downloaded; said before any cell is computed.
     ExperimentError
         If a name is not known, if another run is writing to the folder, or, after all the other cells are stored, if
         cells have failed.
@@ -133,6 +135,7 @@ def _run(
     """Compute and store what is missing; the cells that failed, with what they said."""
     known = {row.cell: row for row in store.rows()}
     waiting = set(wanted) if again else wanted - set(known)
+    specs.fetch({cell.dataset for cell in waiting})
     time_left = TimeLeft(known.values(), n_jobs)
     failures: dict[Cell, str] = {}
 
@@ -170,7 +173,7 @@ def _chosen(names: Collection[str] | None, known: set[str], what: str) -> set[st
     """The names of a filter, all of them if there is none; one that is not known is refused."""
     for name in names or ():
         if name not in known:
-            raise ExperimentError(specs.unknown(what, name, sorted(known)))
+            raise ExperimentError(unknown_name(what, name, sorted(known)))
     return set(names) if names else known
 
 

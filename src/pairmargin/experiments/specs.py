@@ -6,7 +6,6 @@ seed. The true labels draw the answers and score the result; no method sees them
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..datasets import load_dataset
-from ..exceptions import ExperimentError
+from ..datasets import fetch_files, find_edition, load_dataset
+from ..exceptions import ExperimentError, unknown_name
 from ..pairs import Pairs, sample_pairs
 
 Array = NDArray[Any]
@@ -48,6 +47,12 @@ class Task:
     test: Pairs
     dataset: str
     seed: int
+
+
+def fetch(datasets: Iterable[str]) -> None:
+    """Download and check what is not here yet: once, and before anything else, rather than in every cell."""
+    for name in sorted(datasets):
+        fetch_files(name, find_edition(name))
 
 
 def draw(cell: Cell) -> Task:
@@ -273,16 +278,8 @@ def select(name: str) -> list[Experiment]:
     if name == "all":
         return list(EXPERIMENTS.values())
     if name not in EXPERIMENTS:
-        raise ExperimentError(unknown("experiment", name, [*EXPERIMENTS, "all"]))
+        raise ExperimentError(unknown_name("experiment", name, [*EXPERIMENTS, "all"]))
     return [EXPERIMENTS[name]]
-
-
-def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """A complaint about a name, with the nearest one that is known."""
-    known = list(known)
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    return f"there is no {what} {name!r}{hint}; there are {', '.join(known)}"
 
 
 # What the paper printed ---------------------------------------------------------------------------------------------

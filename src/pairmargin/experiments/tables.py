@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from ..datasets import SOURCES, Source
+from ..dataset_sources import SOURCES, Source
 from ..report import Table
 from .specs import METHODS, NOTES, PRINTED, Experiment
 from .verdicts import ACCURACY, ARI, Score

@@ -1,0 +1,116 @@
+"""What is run: the cells of every experiment, what a method is given, and that every method can take it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pairmargin import DatasetError, ExperimentError, datasets, load_dataset, run_experiment
+from pairmargin.experiments import specs
+from pairmargin.experiments.specs import COMPARED, EXPERIMENTS, METHODS, PRINTED, UCI, Cell, draw, select
+
+WINE = Cell("wine", "pairmargin", 100, 3)
+
+
+# Cells
+
+
+def test_every_figure_has_five_numbers_of_pairs_and_five_draws_and_the_table_ten() -> None:
+    assert list(EXPERIMENTS) == ["table2", "fig1", "fig2", "fig3", "fig4", "fig5"]
+    for name, experiment in EXPERIMENTS.items():
+        n_numbers, n_seeds = (1, 10) if name in ("table2", "fig1") else (5, 5)
+        assert all(len(numbers) >= n_numbers for numbers in experiment.n_pairs.values())
+        assert experiment.seeds >= n_seeds
+
+
+def test_methods_of_every_kind_stand_in_the_comparisons() -> None:
+    for name in ("table2", "fig1", "fig2", "fig5"):
+        assert set(PRINTED) | {"pairmargin", "k-means", "cop-k-means", "spectral"} <= set(EXPERIMENTS[name].methods)
+    assert {METHODS[name].kind for name in COMPARED} == {"ours", "rival", "peer"}
+
+
+def test_cells_are_the_product_of_what_an_experiment_names() -> None:
+    fig5 = EXPERIMENTS["fig5"]
+    cells = fig5.cells()
+    assert len(set(cells)) == len(cells) == 5 * 5 * (len(COMPARED) + 2)
+    assert {cell.n_pairs for cell in fig5.cells(quick=True)} == {500, 2000}
+    assert {cell.seed for cell in fig5.cells(quick=True)} == {0, 1}
+    assert {cell.seed for cell in fig5.cells(seeds=7, quick=True)} == set(range(7))
+
+
+def test_the_figure_of_the_table_s_cells_needs_no_more_of_them() -> None:
+    assert set(EXPERIMENTS["fig1"].cells()) == set(EXPERIMENTS["table2"].cells())
+
+
+def test_all_are_all_and_a_wrong_name_is_refused() -> None:
+    assert select("all") == list(EXPERIMENTS.values())
+    assert select("fig3") == [EXPERIMENTS["fig3"]]
+    with pytest.raises(ExperimentError, match=r"no experiment 'tabel2' \(did you mean 'table2'\?\); there are table2"):
+        select("tabel2")
+
+
+# What a method is given
+
+
+def test_a_draw_depends_on_the_seed_alone() -> None:
+    one, same = draw(WINE), draw(Cell("wine", "itml", 100, 3))
+    for ours, theirs in ((one.train, same.train), (one.test, same.test)):
+        np.testing.assert_array_equal(ours.index, theirs.index)
+    other = draw(Cell("wine", "pairmargin", 100, 4))
+    assert set(map(tuple, one.train.index)) != set(map(tuple, other.train.index))
+
+
+def test_half_of_the_answers_are_held_out_and_none_is_given_twice() -> None:
+    task = draw(WINE)
+    assert (len(task.train), len(task.test), task.n_clusters) == (100, 100, 3)
+    assert not set(map(tuple, task.train.index)) & set(map(tuple, task.test.index))
+    i, j = task.train.index.T
+    np.testing.assert_array_equal(task.y[i] == task.y[j], task.train.same)
+
+
+@pytest.mark.parametrize("dataset", ["mnist", "coil20"])
+def test_images_are_scored_on_a_thousand_pairs(dataset: str) -> None:
+    try:
+        task = draw(Cell(dataset, "pairmargin", 200, 1))
+    except DatasetError:
+        pytest.skip(f"the files of {dataset} are not here")
+    assert (len(task.train), len(task.test)) == (200, 1000)
+    assert task.X.dtype == np.float32
+    if dataset == "mnist":
+        X, y = load_dataset("mnist", return_X_y=True)
+        rows = np.random.RandomState(1).choice(60_000, 5000, replace=False)
+        np.testing.assert_array_equal(task.y, y[rows])
+        np.testing.assert_array_equal(task.X, X[rows])
+
+
+def test_files_are_fetched_before_any_cell_is_computed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAIRMARGIN_DATA", str(tmp_path / "nowhere"))
+
+    def no_network(*_: object) -> None:
+        raise OSError("no network")
+
+    monkeypatch.setattr(datasets, "_download", no_network)
+    monkeypatch.setattr(specs, "draw", lambda cell: pytest.fail("a cell was computed"))
+    with pytest.raises(DatasetError, match=r"glass cannot be downloaded: no network; you can put its files"):
+        run_experiment("table2", results=tmp_path, datasets=["glass", "wine"], quick=True, n_jobs=1)
+    assert not list(tmp_path.glob("cells/*.csv"))
+
+
+# Methods
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_clusters_and_scores(name: str) -> None:
+    task = draw(WINE)
+    labels, scores = METHODS[name].cluster(task)
+    assert labels.shape == task.y.shape
+    assert set(np.unique(labels)) <= set(range(3))
+    assert scores.shape == (100,)
+    assert scores[task.test.same].mean() > scores[~task.test.same].mean()
+
+
+def test_the_paper_s_layers_are_those_of_its_section_4() -> None:
+    assert specs.PAPER_LAYERS["mnist"] == (400, 200, 100)
+    assert {specs.PAPER_LAYERS[name] for name in UCI} == {(64,), (100,)}
