@@ -31,8 +31,10 @@ format: $(READY) ## put the code into its standard form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-figures: $(READY) ## recompute results/estimator.csv and its table (needs PAIRMARGIN_DATA)
-	$(BIN)/python benchmarks/figures.py
+figures: $(READY) ## run the paper's experiments, or what is missing of them, and put the tables in place (hours)
+	$(BIN)/pairmargin experiment run all
+	$(BIN)/pairmargin experiment report
+	$(BIN)/python benchmarks/readme.py
 
 bench: $(READY) ## measure speed against bare matrix products and against scikit-learn
 	$(BIN)/python benchmarks/speed.py

@@ -66,7 +66,7 @@ CASES: dict[str, tuple[Callable[[], Data], int]] = {  # data, number of pairs
     "MNIST, 2000 images": (part("mnist", slice(0, 2000)), 200),
     "digits, 0 to 16": (raw("digits"), 100),
     "COIL-20": (raw("coil20"), 400),
-    "COIL-100, 20 objects, 0 to 255": (part("coil100", slice(0, 1440)), 400),
+    "COIL-100, 20 objects": (part("coil100", slice(0, 1440)), 400),
     "Wine in thirds, 0/1": (one_hot("wine"), 100),
     "Wdbc in thirds, 0/1": (one_hot("wdbc"), 100),
     "Sonar": (raw("sonar"), 100),

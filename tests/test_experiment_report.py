@@ -91,7 +91,7 @@ def html(folder: Path) -> str:
 def test_all_files_are_there_and_nothing_else(folder: Path) -> None:
     written = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     drawn = {f"figures/{name}.{kind}" for name in ("fig1", "fig2", "fig3") for kind in ("png", "pdf")}
-    assert written == {"report.html", "table2.md", "cells/wine.csv", "cells/mnist.csv"} | drawn
+    assert written == {"report.html", "table2.md", "parts.md", "cells/wine.csv", "cells/mnist.csv"} | drawn
 
 
 def test_same_results_same_bytes_and_settings_of_matplotlib_stay(folder: Path, frame: pd.DataFrame) -> None:
@@ -178,7 +178,7 @@ def test_missing_results_are_named_with_the_command(html: str, frame: pd.DataFra
     assert "COIL-20, COIL-100" in text
     assert text.count("not computed yet") > 20
     enough = results(("wine", "mnist"), n_draws=10)
-    assert set(missing_cells(enough)) == {"table2", "fig1", "fig4", "fig5"}
+    assert set(missing_cells(enough)) == {"table2", "fig1", "fig4", "fig5", "parts"}
     assert {cell.dataset for cell in missing_cells(enough)["table2"]} == set(TABLE2.datasets) - {"wine"}
 
 
@@ -208,7 +208,7 @@ def test_hostile_text_in_new_blocks_stays_text() -> None:
 
 @pytest.mark.parametrize("score", [ACCURACY, ARI])
 def test_table2_by_hand(frame: pd.DataFrame, score: Any) -> None:
-    table = Comparison(rows_of(frame, TABLE2), TABLE2, score).table("caption")
+    table = Comparison(rows_of(frame, TABLE2), TABLE2, score).table("Table 2", "caption")
     column = 1 + TABLE2.datasets.index("wine")
     values = {m: rows[score.name].to_numpy() for m, rows in frame.query("dataset == 'wine'").groupby("method")}
     order = sorted(TABLE2.methods, key=lambda method: -values[method].mean())
@@ -229,7 +229,7 @@ def test_table2_by_hand(frame: pd.DataFrame, score: Any) -> None:
 def test_reasons_stand_under_the_table_once_each(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     why = "another start"
     monkeypatch.setattr(tables, "NOTES", {("cmmc", "wine"): why, ("paper", "wine"): why, ("xing", "glass"): "unused"})
-    notes = Comparison(rows_of(frame, TABLE2), TABLE2, ACCURACY).table("").notes
+    notes = Comparison(rows_of(frame, TABLE2), TABLE2, ACCURACY).table("", "").notes
     assert notes[1:] == ["† CMMC on Wine, the paper's settings on Wine: another start"]
 
 
@@ -250,7 +250,7 @@ def test_p_values(differences: list[float], wanted: str) -> None:
 def test_the_paper_prints_nothing_about_auc(frame: pd.DataFrame) -> None:
     comparison = Comparison(rows_of(frame, EXPERIMENTS["fig1"]), EXPERIMENTS["fig1"], AUC)
     assert comparison.printed("paper", "wine") is None
-    assert not comparison.table("").beneath
+    assert not comparison.table("", "").beneath
 
 
 def test_table1_tells_what_differs_from_the_paper() -> None:
@@ -276,7 +276,7 @@ def test_costs_are_medians(frame: pd.DataFrame) -> None:
     table = tables.cost_table(frame, "seconds", 2, "", "")
     assert table.columns == ["", "Wine", "MNIST"]
     rows = {row[0]: row[1:] for row in table.rows}
-    assert rows["pairmargin, β = 0"][0] == "–"
+    assert rows["the paper's settings, β = 0"][0] == "–"
     itml = frame[(frame["method"] == "itml") & (frame["dataset"] == "mnist")]
     assert rows["ITML"][1] == f"{itml['seconds'].median():.2f}"
 
@@ -285,7 +285,8 @@ def test_costs_are_medians(frame: pd.DataFrame) -> None:
 
 
 def test_every_method_has_a_look_of_its_own() -> None:
-    assert set(figures.STYLES) == set(METHODS)
+    drawn = {method for name, each in EXPERIMENTS.items() if name != "parts" for method in each.methods}
+    assert drawn < set(figures.STYLES) <= set(METHODS)
     looks = [(style.ink, style.marker, style.dashes) for style in figures.STYLES.values()]
     assert len(looks) == len(set(looks))
     assert all(figures.STYLES[m].width > 2 for m, method in METHODS.items() if method.kind == "ours")

@@ -18,9 +18,9 @@ WINE = Cell("wine", "pairmargin", 100, 3)
 
 
 def test_every_figure_has_five_numbers_of_pairs_and_five_draws_and_the_table_ten() -> None:
-    assert list(EXPERIMENTS) == ["table2", "fig1", "fig2", "fig3", "fig4", "fig5"]
+    assert list(EXPERIMENTS) == ["table2", "fig1", "fig2", "fig3", "fig4", "fig5", "parts"]
     for name, experiment in EXPERIMENTS.items():
-        n_numbers, n_seeds = (1, 10) if name in ("table2", "fig1") else (5, 5)
+        n_numbers, n_seeds = (1, 10) if name in ("table2", "fig1", "parts") else (5, 5)
         assert all(len(numbers) >= n_numbers for numbers in experiment.n_pairs.values())
         assert experiment.seeds >= n_seeds
 

@@ -25,6 +25,7 @@ DATASETS = {  # how the paper writes them
     "mnist": "MNIST",
     "coil20": "COIL-20",
     "coil100": "COIL-100",
+    "digits": "digits",
 }
 PRINTED_SIZES = {  # Table 1 of the paper: vectors, dimensions, clusters
     "glass": (214, 9, 7),
@@ -64,7 +65,7 @@ def _beside(ours: int, printed: int) -> str:
 
 
 class Comparison:
-    """One score of every method on every data set of the paper's Table 2.
+    """One score of every method on every data set of an experiment.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ class Comparison:
         printed = self.printed(method, dataset)
         return printed is not None and self.mean(method, dataset) < printed - TOLERATED
 
-    def table(self, caption: str) -> Table:
+    def table(self, name: str, caption: str) -> Table:
         """Mean ± standard deviation over the draws, the best of each column in bold, the paper's figures beneath."""
         rows = [[METHODS[m].label, *(self._cell(m, d) for d in self.datasets)] for m in self.methods]
         places = {(m, d): (i, k) for i, m in enumerate(self.methods) for k, d in enumerate(self.datasets, start=1)}
@@ -115,7 +116,7 @@ class Comparison:
             ["", *(DATASETS[d] for d in self.datasets)],
             [*rows, ["p, best against second", *map(self._p_value, self.datasets)]],
             best=frozenset(places[leader] for leader in leaders),
-            title=f"Table 2. {label[0].upper()}{label[1:]}",
+            title=f"{name}. {label[0].upper()}{label[1:]}",
             caption=caption,
             beneath={
                 place: f"paper {self.score.shown(figure)}" for place, figure in prints.items() if figure is not None
