@@ -1,6 +1,6 @@
 """Put tables that were measured between two marks of a page.
 
-    python benchmarks/readme.py    # after `pairmargin experiment report`: Table 2 into the README, the parts into a note
+pairmargin experiment report && python benchmarks/readme.py    # Table 2 into the README, the parts into a note
 """
 
 from __future__ import annotations
