@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.random import RandomState
-from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import load_digits, make_blobs, make_moons
 from sklearn.metrics import euclidean_distances
 from sklearn.metrics.pairwise import rbf_kernel
@@ -27,6 +26,7 @@ from pairmargin import (
     clustering_accuracy,
     sample_pairs,
 )
+from pairmargin import graph as graphs
 from pairmargin.baselines import spectral
 
 AFFINITIES = pytest.mark.parametrize("affinity", ["nearest_neighbors", "rbf"])
@@ -151,7 +151,7 @@ def test_answers_help_on_digits_over_several_draws():
 def test_rows_are_eigenvectors_of_the_matrix_written_out():
     model = LinkedSpectralClustering(3).fit(points(), pairs=Pairs.from_lists([(0, 1)], [(2, 3)]))
     bare = LinkedSpectralClustering(3).fit(points()).affinity_matrix_  # the teleport is a share of its mean degree
-    whole = dense(model.affinity_matrix_) + spectral.TELEPORT * bare.sum(1).mean() / 40
+    whole = dense(model.affinity_matrix_) + graphs.TELEPORT * bare.sum(1).mean() / 40
     root = 1 / np.sqrt(whole.sum(1))
     vectors = np.linalg.eigh(root[:, None] * whole * root)[1][:, -3:]
     expected = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -165,7 +165,7 @@ def test_one_by_one_and_all_at_once_agree(kind, monkeypatch):
     affinity = {"sparse": "nearest_neighbors", "dense": "rbf"}[kind]
     found = []
     for limit in (0, 1000):
-        monkeypatch.setattr(spectral, "DENSE_UP_TO", limit)
+        monkeypatch.setattr(graphs, "DENSE_UP_TO", limit)
         found.append(LinkedSpectralClustering(4, affinity=affinity, random_state=0).fit(X).embedding_)
     np.testing.assert_allclose(*(rows @ rows.T for rows in found), atol=1e-6)
 
@@ -185,22 +185,6 @@ def test_moons_are_found_without_an_answer():
 
 
 # Graphs that fall apart, copies, and other edges
-
-
-def test_parts_are_joined_where_they_come_closest():
-    X = np.array([0.0, 1, 2, 10, 11, 12, 50, 51, 52])[:, None]
-    graph = spectral._neighbour_graph(X, 2, None)
-    assert connected_components(graph)[0] == 3
-    joined = spectral._joined(graph, X)
-    assert connected_components(joined)[0] == 1
-    new = joined - graph
-    assert sorted(zip(*new.nonzero(), strict=True)) == [(2, 3), (3, 2), (5, 6), (6, 5)]
-    assert joined[2, 3] > joined[5, 6] > 0
-
-
-def test_a_graph_that_hangs_together_is_left_as_it_is():
-    graph = spectral._neighbour_graph(points(), 10, None)
-    assert spectral._joined(graph, points()) is graph
 
 
 @pytest.mark.parametrize("n", [60, 1200])

@@ -16,19 +16,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .exceptions import InvalidParameterError
-from .inputs import GAUSSIAN, Input, Scaling
+from .inputs import GAUSSIAN, DenseInput, Input, Scaling
 from .network import Layer, Network
 from .objective import Problem, pair_margins
 from .pairs import Pairs
 from .rbm import Pretraining, pretrain
-from .start import code_spread, start_head
+from .start import Start, code_spread, graph_start, nearest_mean_head, start_head
 from .threads import threads_for
-from .training import AdamSteps, History, PaperSteps, Steps, train
+from .training import AdamSteps, History, PaperSteps, Steps, settle, train
 from .validation import check_settings, layer_sizes, validated, warn_if_few_distinct
 
 logger = logging.getLogger("pairmargin")
 Array = NDArray[Any]
 Callback = Callable[[dict[str, Any]], None]
+
+SETTLE_RATES = 0.03, 0.005  # Adam's steps for the head and for the layers, while they learn the clusters of the start
 
 
 class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -46,8 +48,10 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     visible : {"auto", "binary", "gaussian"}, default="auto"
         Kind of the first RBM's visible units. Binary: X is divided by one number, so that its largest value is at
         most 1. Gaussian: every column is standardised. "auto" decides from the data, see ``visible_``.
-    init : {"pairs", "k-means", "random"}, default="pairs"
-        Where the head starts: k-means in a space shaped by the must-links, k-means on the codes, or at random.
+    init : {"graph", "pairs", "k-means", "random"}, default="graph"
+        Where training starts. "graph": clusters found where codes shaped by the must-links meet graphs of neighbours
+        with the answers in them, learned by the whole network. The others start the head alone: k-means in the shaped
+        codes, k-means on the codes as they are, or at random.
     n_init : int, default=1
         Number of starts to train from; the one with the lowest objective is kept.
     solver : {"adam", "subgradient"}, default="adam"
@@ -57,9 +61,9 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     free_weight : float, default=1.0
         Price β of points in no pair that lie close to the border of two clusters.
     learning_rate : float, optional
-        Adam's step for the head, 0.01 if not given. The solver "subgradient" has its own rule.
+        Adam's step for the head, 0.02 if not given. The solver "subgradient" has its own rule.
     layer_learning_rate : float, optional
-        Step for the layers: 0.001 for Adam and 0.01 for "subgradient" if not given.
+        Step for the layers, 0.01 if not given.
     step_offset : int, default=100
         How many iterations the start counts for in the step size of "subgradient". 0 is the paper's rule to the
         letter, whose first step throws most of the start away.
@@ -98,7 +102,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     pretraining_history_ : list of dict
         A row for every epoch of every RBM: ``layer``, ``epoch``, ``reconstruction_error``, ``seconds``.
     n_iter_, objective_ : int, float
-        Iterations of the kept start, and the objective it ended with.
+        Iterations of the kept start, and its lowest objective, which is that of the model.
     visible_ : str
         Kind of visible units that was used.
     coefs_, intercepts_ : list of ndarray
@@ -131,7 +135,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         hidden_layer_sizes: int | tuple[int, ...] = (100,),
         *,
         visible: str = "auto",
-        init: str = "pairs",
+        init: str = "graph",
         n_init: int = 1,
         solver: str = "adam",
         weight_penalty: float = 0.001,
@@ -210,7 +214,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         y : ignored
             Here because scikit-learn expects it; labels are never looked at.
         pairs : Pairs, optional
-            The answers. Without any, the clustering comes from k-means on the codes and the margins alone.
+            The answers. Without any, the clusters come from the start and the margins alone.
 
         Returns
         -------
@@ -235,7 +239,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
                 layers, history = self._pretrain(x, sizes, scaling.visible, rng, device)
                 starts = (self._start(x, layers, pairs, rng) for _ in range(self.n_init))
             candidates = [(network, *self._train(network, x, pairs)) for network in starts]
-        network, training_history, labels = min(candidates, key=lambda c: c[1][-1]["objective"])
+        network, training_history, labels = min(candidates, key=lambda c: _lowest(c[1]))
         self._store(scaling, network, history, training_history, labels)
         return self
 
@@ -309,8 +313,24 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         centre = codes.mean(0)
         centred = codes.sub(centre).cpu().numpy().astype(np.float64)
         spread = code_spread(centred)
-        head, bias = start_head(centred / spread, self.n_clusters, pairs, self.init, rng)
-        return Network(layers, centre, spread, torch.from_numpy(head).to(codes), torch.from_numpy(bias).to(codes))
+        centred /= spread
+        if self.init == "graph":
+            start = graph_start(centred, x, self.n_clusters, pairs, rng)
+            head, bias = nearest_mean_head(centred[start.rows], start.labels, self.n_clusters)
+        else:
+            head, bias = start_head(centred, self.n_clusters, pairs, self.init, rng)
+        network = Network(layers, centre, spread, torch.from_numpy(head).to(codes), torch.from_numpy(bias).to(codes))
+        if self.init == "graph":
+            self._settle(network, x, start)
+        return network
+
+    def _settle(self, network: Network, x: Input, start: Start) -> None:
+        """Let the network learn the clusters of a start."""
+        seen = x if len(start.rows) == x.shape[0] else DenseInput(x.rows(torch.from_numpy(start.rows)))
+        labels = torch.from_numpy(start.labels).to(network.head.device, torch.long)
+        with threads_for(len(labels), *_widths(network)):
+            n_steps = settle(network, seen, labels, AdamSteps(network, *SETTLE_RATES), self.weight_penalty)
+        logger.info("the clusters of the start were learned in %d steps", n_steps)
 
     def _train(self, network: Network, x: Input, pairs: Pairs) -> tuple[History, Array]:
         """Algorithm 1 on one start; its history and the labels it ends with."""
@@ -328,13 +348,13 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
                 on_iteration=self._reporter("train"),
             )
             labels = network.scores(x).argmax(1).cpu().numpy()
-        logger.info("trained for %d iterations, objective %.6g", len(history) - 1, history[-1]["objective"])
+        logger.info("trained for %d iterations, objective %.6g", len(history) - 1, _lowest(history))
         return history, labels
 
     def _steps(self, network: Network) -> Steps:
         """The solver's way of moving the parameters."""
         if self.solver == "adam":
-            return AdamSteps(network, self.learning_rate or 0.01, self.layer_learning_rate or 0.001)
+            return AdamSteps(network, self.learning_rate or 0.02, self.layer_learning_rate or 0.01)
         return PaperSteps(network, self.weight_penalty, self.layer_learning_rate or 0.01, self.step_offset)
 
     def _reporter(self, phase: str) -> Callback:
@@ -358,7 +378,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         self.code_mean_, self.code_spread_ = network.centre.cpu().numpy(), network.spread
         self.head_coef_, self.head_intercept_ = network.head.cpu().numpy(), network.head_bias.cpu().numpy()
         self.pretraining_history_, self.history_ = pretraining, training
-        self.n_iter_, self.objective_ = training[-1]["iteration"], training[-1]["objective"]
+        self.n_iter_, self.objective_ = training[-1]["iteration"], _lowest(training)
         self.labels_ = labels
 
     def _scaling(self) -> Scaling:
@@ -386,6 +406,11 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         data = validated(self, X, reset=False, accept_sparse="csr")
         device = _device(self.device)
         return self._network(data.dtype, device), self._scaling().apply(data, device)
+
+
+def _lowest(history: History) -> float:
+    """The lowest objective, which is that of the network that was kept."""
+    return float(min(row["objective"] for row in history))
 
 
 def _widths(network: Network) -> list[int]:

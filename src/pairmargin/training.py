@@ -11,11 +11,14 @@ from torch import Tensor
 
 from .inputs import Input
 from .network import Network
-from .objective import Problem, Terms, objective_and_subgradient
+from .objective import Problem, Terms, label_subgradient, objective_and_subgradient
 
 History = list[dict[str, Any]]
 Steps = Callable[[list[Tensor], int], None]  # moves the parameters, given their gradients and the iteration
 PATIENCE = 20  # iterations without a significant change of the objective, before line 5 of Algorithm 1 stops
+
+SETTLE = 200  # steps to learn the clusters of the start
+SETTLED = 0.995  # share of the points in their cluster that is enough
 
 
 class PaperSteps:
@@ -72,15 +75,21 @@ def train(
     tol: float,
     on_iteration: Callable[[dict[str, Any]], None] | None = None,
 ) -> History:
-    """Run Algorithm 1 in place; one row for the start (iteration 0) and one for every iteration after it."""
+    """Run Algorithm 1 in place; one row for the start (iteration 0) and one for every iteration after it.
+
+    Neither kind of step goes downhill every time, so the network ends as it was where the objective was lowest.
+    """
     history: History = []
     began = time.perf_counter()
     lowest, last_change = torch.inf, 0
+    best = Best(network)
     for iteration in range(max_iter + 1):
         scores = network.scores(x)  # line 6
         terms, violated, step = objective_and_subgradient(scores, problem, network.squared_norm)  # line 7
         row = _row(iteration, terms, violated, scores, time.perf_counter() - began)
         history.append(row)
+        if len(problem.index) or row["occupied_clusters"] >= history[0]["occupied_clusters"]:
+            best.look(row["objective"])  # with no answers, only the start knows how many clusters there are
         if on_iteration is not None:
             on_iteration(row)
         if row["objective"] < lowest - tol * abs(row["objective"]):
@@ -89,7 +98,44 @@ def train(
             break
         steps(network.gradients(x, step, problem.weight_penalty), iteration + 1)  # lines 8 to 11
     network.activations.clear()
+    best.restore()
     return history
+
+
+class Best:
+    """A network's parameters where its objective was lowest so far."""
+
+    def __init__(self, network: Network) -> None:
+        self.parameters = network.parameters
+        self.copies = [torch.empty_like(p) for p in self.parameters]
+        self.objective = torch.inf
+
+    def look(self, objective: float) -> None:
+        """Copy the parameters if this is the lowest."""
+        if objective < self.objective:
+            self.objective = objective
+            for copy, parameter in zip(self.copies, self.parameters, strict=True):
+                copy.copy_(parameter)
+
+    def restore(self) -> None:
+        """Put the parameters back, unless no objective was a number."""
+        if self.objective < torch.inf:
+            for copy, parameter in zip(self.copies, self.parameters, strict=True):
+                parameter.copy_(copy)
+
+
+def settle(network: Network, x: Input, labels: Tensor, steps: Steps, weight_penalty: float) -> int:
+    """Let the whole network learn the clusters of the start, in place; the number of steps that took.
+
+    A head that is the nearest mean of every cluster knows only round ones. It stops early on purpose: what the layers
+    cannot learn in so many steps may well be wrong.
+    """
+    for iteration in range(SETTLE):
+        scores = network.scores(x)
+        if float((scores.argmax(1) == labels).double().mean()) >= SETTLED:
+            return iteration
+        steps(network.gradients(x, label_subgradient(scores, labels), weight_penalty), iteration + 1)
+    return SETTLE
 
 
 def _row(iteration: int, terms: Terms, violated: Tensor, scores: Tensor, seconds: float) -> dict[str, Any]:

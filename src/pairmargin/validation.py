@@ -46,7 +46,7 @@ SETTINGS: Rules = {
         lambda v: all(_is_integer(s) and s > 0 for s in layer_sizes(v)),
     ),
     "visible": one_of("auto", "binary", "gaussian"),
-    "init": one_of("pairs", "k-means", "random"),
+    "init": one_of("graph", "pairs", "k-means", "random"),
     "n_init": integer(1),
     "solver": one_of("adam", "subgradient"),
     "weight_penalty": NOT_NEGATIVE,

@@ -21,21 +21,18 @@ import warnings
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import euclidean_distances, pairwise_distances_argmin_min
-from sklearn.neighbors import NearestNeighbors
+from sklearn.metrics import euclidean_distances
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from ..exceptions import InvalidDataError
+from ..graph import SCALE_NEIGHBOUR, TELEPORT, embedding, neighbour_graph, scales
 from ..pairs import Pairs
 from ..validation import (
     POSITIVE,
@@ -51,11 +48,7 @@ from ..validation import (
 logger = logging.getLogger("pairmargin")
 Array = NDArray[Any]
 
-SCALE_NEIGHBOUR = 7  # whose distance is the scale of a point
-TELEPORT = 0.001  # τ as a share of the mean degree; much more hides which parts of a graph lie close
-BRIDGE = 0.1  # largest affinity between parts that were apart; a strong one pulls its ends over
 CLOSED_UP_TO = 5_000  # points in pairs whose closure is taken: it can have half the square of that many answers
-DENSE_UP_TO = 500  # points for which all eigenvectors at once are as quick as a few one by one
 
 RULES: Rules = {
     "n_clusters": integer(1),
@@ -170,7 +163,8 @@ class LinkedSpectralClustering(ClusterMixin, BaseEstimator):  # type: ignore[mis
         teleport = TELEPORT * (affinity.sum() / data.shape[0] or 1.0)  # before the links, which may be very many
         largest = (affinity.max() or 1.0) if self.affinity == "precomputed" else 1.0
         self.affinity_matrix_ = _with_links(affinity, answers, largest)
-        self.embedding_ = _embedding(self.affinity_matrix_, self.n_clusters, teleport)
+        degree = np.asarray(self.affinity_matrix_.sum(1)).ravel()
+        self.embedding_ = embedding(self.affinity_matrix_, degree, self.n_clusters, teleport)
         self.labels_ = self._cluster(self.embedding_)
         return self
 
@@ -183,7 +177,7 @@ class LinkedSpectralClustering(ClusterMixin, BaseEstimator):  # type: ignore[mis
     def _affinity(self, data: Any) -> Any:
         """How close points are, before the answers are heard."""
         if self.affinity == "nearest_neighbors":
-            return _joined(_neighbour_graph(data, self.n_neighbors, self.gamma), data)
+            return neighbour_graph(data, self.n_neighbors, self.gamma)
         if self.affinity == "rbf":
             return _gaussian_affinity(data, self.gamma)
         _check_affinity(data)
@@ -204,65 +198,18 @@ def _closed(pairs: Pairs) -> Pairs:
     return pairs
 
 
-def _neighbour_graph(data: Any, n_neighbors: int, gamma: float | None) -> sp.csr_array:
-    """Gaussian affinities of points one of which is a neighbour of the other, (n, n)."""
-    n = data.shape[0]
-    k = min(n_neighbors, n - 1)
-    if k == 0:
-        return sp.csr_array((n, n))  # one point alone
-    distance, neighbour = NearestNeighbors(n_neighbors=k).fit(data).kneighbors()  # (n, k) both, nearest first
-    scale = _scales(distance[:, min(SCALE_NEIGHBOUR, k) - 1])
-    squared = distance.astype(np.float64) ** 2
-    weight = np.exp(-squared / (scale[:, None] * scale[neighbour]) if gamma is None else -gamma * squared)
-    graph = sp.csr_array((weight.ravel(), neighbour.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
-    return sp.csr_array(graph.maximum(graph.T))
-
-
 def _gaussian_affinity(data: Any, gamma: float | None) -> Array:
     """Gaussian affinities of all points, none with itself, (n, n)."""
     squared = euclidean_distances(data, squared=True).astype(np.float64)
     if gamma is None:
         place = min(SCALE_NEIGHBOUR, len(squared) - 1)  # place 0 is the point itself
-        scale = _scales(np.sqrt(np.partition(squared, place, axis=1)[:, place]))
+        scale = scales(np.sqrt(np.partition(squared, place, axis=1)[:, place]))
         squared /= scale[:, None] * scale
     else:
         squared *= gamma
     affinity: Array = np.exp(-squared)
     np.fill_diagonal(affinity, 0)
     return affinity
-
-
-def _scales(distance: Array) -> Array:
-    """The scale of every point; one with many copies has none of its own and takes the median."""
-    return np.where(distance > 0, distance, _typical(distance)).astype(np.float64)
-
-
-def _typical(distance: Array) -> float:
-    """The median distance, of those that are not 0."""
-    positive = distance[distance > 0]
-    return float(np.median(positive)) if len(positive) else 1.0
-
-
-def _joined(graph: sp.csr_array, data: Any) -> sp.csr_array:
-    """Tie each part of a graph that falls apart to the nearest other part, until all hang together."""
-    while True:
-        n_parts, part = connected_components(graph, directed=False)
-        if n_parts == 1:
-            return graph
-        largest = np.bincount(part).argmax()  # the others reach it, so it need not reach out
-        ties = [_shortest_way_out(data, part == p) for p in range(n_parts) if p != largest]
-        here, there, distance = map(np.array, zip(*ties, strict=True))
-        weight = BRIDGE / (1 + (distance / _typical(distance)) ** 2)  # never 0, however long
-        bridges = sp.csr_array((weight, (here, there)), shape=graph.shape)
-        graph = sp.csr_array(graph.maximum(bridges).maximum(bridges.T))
-
-
-def _shortest_way_out(data: Any, inside: Array) -> tuple[int, int, float]:
-    """The closest two points of which one is inside, and their distance."""
-    own, other = np.flatnonzero(inside), np.flatnonzero(~inside)
-    nearest, distance = pairwise_distances_argmin_min(data[own], data[other])
-    here = distance.argmin()
-    return int(own[here]), int(other[nearest[here]]), float(distance[here])
 
 
 def _with_links(affinity: Any, pairs: Pairs, largest: float) -> Any:
@@ -282,35 +229,6 @@ def _symmetric(index: Array, shape: tuple[int, int]) -> sp.csr_array:
     """1 where a pair is, both ways round."""
     one_way = sp.csr_array((np.ones(len(index)), (index[:, 0], index[:, 1])), shape=shape)
     return sp.csr_array(one_way + one_way.T)
-
-
-def _embedding(affinity: Any, n_components: int, teleport: float) -> Array:
-    """Rows of length 1 of the first eigenvectors of D^-½ (A + τ/n) D^-½, (n, n_components)."""
-    root = 1 / np.sqrt(np.asarray(affinity.sum(1)).ravel() + teleport)  # D^-½
-    few = affinity.shape[0] <= max(DENSE_UP_TO, 4 * n_components)
-    vectors = (_all_at_once if few else _one_by_one)(affinity, root, n_components, teleport)
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(length > 0, length, 1))
-
-
-def _all_at_once(affinity: Any, root: Array, n_components: int, teleport: float) -> Array:
-    """The first eigenvectors by the dense method, which takes n³ steps."""
-    n, sparse = len(root), bool(sp.issparse(affinity))
-    normalised = root[:, None] * ((affinity.toarray() if sparse else affinity) + teleport / n) * root
-    return np.asarray(scipy.linalg.eigh(normalised, subset_by_index=(n - n_components, n - 1))[1])
-
-
-def _one_by_one(affinity: Any, root: Array, n_components: int, teleport: float) -> Array:
-    """The first eigenvectors by the Lanczos method; A + τ/n, which is not sparse, is never written out."""
-    n = len(root)
-
-    def product(v: Array) -> Array:
-        v = root * v.ravel()
-        return np.asarray(root * (affinity @ v + teleport * v.mean()))
-
-    operator = LinearOperator((n, n), matvec=product, dtype=np.float64)
-    start = RandomState(0).uniform(-1, 1, n)  # the same for every seed, so that the eigenvectors are too
-    return np.asarray(eigsh(operator, n_components, which="LA", v0=start)[1])
 
 
 def _check_affinity(data: Any) -> None:
