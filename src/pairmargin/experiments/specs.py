@@ -200,6 +200,7 @@ METHODS: dict[str, Method] = {
     "pairmargin-no-free": Method("pairmargin, β = 0", "variant", _ours(free_weight=0.0)),
     "pairmargin-linear": Method("pairmargin, no hidden layer", "variant", _ours(hidden_layer_sizes=())),
     "pairmargin-start": Method("pairmargin, its start alone", "variant", _ours(max_iter=0)),
+    "pairmargin-pairs": Method("pairmargin, k-means in shaped codes as start", "variant", _ours(init="pairs")),
     "pairmargin-k-means": Method("pairmargin, k-means as start", "variant", _ours(init="k-means")),
     "pairmargin-random": Method("pairmargin, random start", "variant", _ours(init="random")),
     "k-means": Method("k-means, no answers", "peer", _kmeans),
