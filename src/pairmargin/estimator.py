@@ -30,6 +30,7 @@ logger = logging.getLogger("pairmargin")
 Array = NDArray[Any]
 Callback = Callable[[dict[str, Any]], None]
 
+RAMP = 100  # iterations in which Adam's steps rise to their full size
 SETTLE_RATES = 0.03, 0.005  # Adam's steps for the head and for the layers, while they learn the clusters of the start
 
 
@@ -354,7 +355,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     def _steps(self, network: Network) -> Steps:
         """The solver's way of moving the parameters."""
         if self.solver == "adam":
-            return AdamSteps(network, self.learning_rate or 0.02, self.layer_learning_rate or 0.01)
+            return AdamSteps(network, self.learning_rate or 0.02, self.layer_learning_rate or 0.01, RAMP)
         return PaperSteps(network, self.weight_penalty, self.layer_learning_rate or 0.01, self.step_offset)
 
     def _reporter(self, phase: str) -> Callback:

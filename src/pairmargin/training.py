@@ -44,17 +44,20 @@ class PaperSteps:
 class AdamSteps:
     """Adam (Kingma & Ba 2015), with one rate for the head and a smaller one for the layers.
 
-    Written out because `torch.optim` brings in PyTorch's compiler, which adds seconds to the first fit.
+    The rates rise from 0 over the first ``ramp`` iterations: Adam's first steps are of full size whatever the slope,
+    and may empty a cluster. Written out because `torch.optim` brings in PyTorch's compiler, which adds seconds to the
+    first fit.
     """
 
-    def __init__(self, network: Network, head_rate: float, layer_rate: float) -> None:
-        self.parameters = network.parameters
+    def __init__(self, network: Network, head_rate: float, layer_rate: float, ramp: int = 1) -> None:
+        self.parameters, self.ramp = network.parameters, ramp
         self.rates = [layer_rate] * (len(self.parameters) - 2) + [head_rate] * 2
         self.means = [torch.zeros_like(p) for p in self.parameters]
         self.squares = [torch.zeros_like(p) for p in self.parameters]
 
     def __call__(self, gradients: list[Tensor], iteration: int) -> None:
         """Move every parameter once; ``iteration`` counts from 1."""
+        pace = min(iteration / self.ramp, 1)
         unbias_mean, unbias_square = 1 - 0.9**iteration, 1 - 0.999**iteration
         for parameter, gradient, rate, mean, square in zip(
             self.parameters, gradients, self.rates, self.means, self.squares, strict=True
@@ -62,7 +65,7 @@ class AdamSteps:
             mean.lerp_(gradient, 0.1)
             square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
             size = (square / unbias_square).sqrt_().add_(1e-8)
-            parameter.addcdiv_(mean, size, value=-rate / unbias_mean)
+            parameter.addcdiv_(mean, size, value=-pace * rate / unbias_mean)
 
 
 def train(
