@@ -20,6 +20,7 @@ from pairmargin.objective import (
     Terms,
     assignments,
     best_two,
+    label_subgradient,
     objective,
     objective_and_subgradient,
     pair_margins,
@@ -447,3 +448,14 @@ def test_equations_11_to_14_as_printed(n_clusters: int) -> None:
         np.testing.assert_allclose(scores, codes @ np.column_stack([head, bias]).T, atol=1e-12)
         np.testing.assert_allclose(np.column_stack(network.gradients(x, step, PENALTY)), d_head, atol=1e-12)
         np.testing.assert_allclose(step @ network.head, d_codes[:, :-1], atol=1e-12)
+
+
+def test_label_subgradient_is_that_of_the_hinge_against_the_best_other_cluster() -> None:
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(40, 5, generator=generator, dtype=torch.float64, requires_grad=True)
+    labels = torch.randint(5, (40,), generator=generator)
+    others = scores.masked_fill(torch.nn.functional.one_hot(labels, 5).bool(), -torch.inf).max(1).values
+    hinge = (1 - scores[torch.arange(40), labels] + others).clamp_min(0).mean()
+    hinge.backward()
+    torch.testing.assert_close(label_subgradient(scores.detach(), labels), scores.grad)
+    assert not label_subgradient(scores.detach()[:, :1], labels * 0).any()

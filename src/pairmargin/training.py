@@ -90,9 +90,10 @@ def train(
         scores = network.scores(x)  # line 6
         terms, violated, step = objective_and_subgradient(scores, problem, network.squared_norm)  # line 7
         row = _row(iteration, terms, violated, scores, time.perf_counter() - began)
+        if not len(problem.index) and history and row["occupied_clusters"] < history[0]["occupied_clusters"]:
+            break  # with no answers, only the start knows how many clusters there are
         history.append(row)
-        if len(problem.index) or row["occupied_clusters"] >= history[0]["occupied_clusters"]:
-            best.look(row["objective"])  # with no answers, only the start knows how many clusters there are
+        best.look(row["objective"])
         if on_iteration is not None:
             on_iteration(row)
         if row["objective"] < lowest - tol * abs(row["objective"]):
