@@ -12,7 +12,7 @@ from pairmargin.network import Layer, Network
 from pairmargin.objective import Problem, objective
 from pairmargin.pairs import Pairs
 from pairmargin.threads import WORTH_SHARING, threads_for
-from pairmargin.training import PATIENCE, AdamSteps, PaperSteps, Steps, train
+from pairmargin.training import PATIENCE, SETTLE, AdamSteps, PaperSteps, Steps, settle, train
 
 KEYS = {
     "iteration",
@@ -289,3 +289,24 @@ def test_work_with_one_large_product_keeps_its_threads() -> None:
             assert torch.get_num_threads() == 1
     finally:
         torch.set_num_threads(before)
+
+
+# The lowest network, and the clusters of the start
+
+
+def test_the_network_that_is_left_is_the_lowest() -> None:
+    network, x, problem = toy()
+    history = train(network, x, problem, AdamSteps(network, 2.0, 2.0), max_iter=30, tol=0.0)
+    lowest = min(row["objective"] for row in history)
+    assert lowest < history[-1]["objective"]  # steps so large go up as well as down
+    end = float(plain_objective(network.parameters, network.centre, x, problem))
+    assert end == pytest.approx(lowest, rel=1e-12)
+
+
+def test_settling_teaches_the_clusters_of_the_start() -> None:
+    network, x, _ = toy()
+    labels = torch.arange(3).repeat_interleave(10)
+    n_steps = settle(network, x, labels, AdamSteps(network, 0.05, 0.05), 0.001)
+    assert 0 < n_steps < SETTLE
+    assert torch.equal(network.scores(x).argmax(1), labels)
+    assert settle(network, x, labels, AdamSteps(network, 0.05, 0.05), 0.001) == 0
