@@ -272,13 +272,14 @@ def test_markdown_has_the_same_cells(folder: Path, frame: pd.DataFrame) -> None:
     assert markdown(small) == "**T**\n\nC\n\n|  | a |\n| --- | --: |\n| x | 1 (paper 3) |\n| y | **2** |\n\n† note\n"
 
 
-def test_costs_are_medians(frame: pd.DataFrame) -> None:
+def test_costs_are_the_least_of_the_draws_and_their_median_over_numbers_of_pairs(frame: pd.DataFrame) -> None:
     table = tables.cost_table(frame, "seconds", 2, "", "")
     assert table.columns == ["", "Wine", "MNIST"]
     rows = {row[0]: row[1:] for row in table.rows}
     assert rows["the paper's settings, β = 0"][0] == "–"
     itml = frame[(frame["method"] == "itml") & (frame["dataset"] == "mnist")]
-    assert rows["ITML"][1] == f"{itml['seconds'].median():.2f}"
+    least = [of_one_number["seconds"].min() for _, of_one_number in itml.groupby("n_pairs")]
+    assert rows["ITML"][1] == f"{np.median(least):.2f}"
 
 
 # Figures

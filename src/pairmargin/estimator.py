@@ -315,14 +315,15 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         centred = codes.sub(centre).cpu().numpy().astype(np.float64)
         spread = code_spread(centred)
         centred /= spread
-        if self.init == "graph":
-            start = graph_start(centred, x, self.n_clusters, pairs, rng)
-            head, bias = nearest_mean_head(centred[start.rows], start.labels, self.n_clusters)
-        else:
-            head, bias = start_head(centred, self.n_clusters, pairs, self.init, rng)
-        network = Network(layers, centre, spread, torch.from_numpy(head).to(codes), torch.from_numpy(bias).to(codes))
-        if self.init == "graph":
-            self._settle(network, x, start)
+
+        def with_head(head: Array, bias: Array) -> Network:
+            return Network(layers, centre, spread, torch.from_numpy(head).to(codes), torch.from_numpy(bias).to(codes))
+
+        if self.init != "graph":
+            return with_head(*start_head(centred, self.n_clusters, pairs, self.init, rng))
+        start = graph_start(centred, x, self.n_clusters, pairs, rng)
+        network = with_head(*nearest_mean_head(centred[start.rows], start.labels, self.n_clusters))
+        self._settle(network, x, start)
         return network
 
     def _settle(self, network: Network, x: Input, start: Start) -> None:
