@@ -25,8 +25,8 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.metrics import pairwise_distances_argmin_min
 from sklearn.neighbors import NearestNeighbors
 
-from .pair_arithmetic import link_graph
 from .pairs import Pairs
+from .pairs.arithmetic import link_graph
 
 Array = NDArray[Any]
 
