@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from .experiments.runner import run_experiment
     from .metrics import clustering_accuracy, pair_roc
     from .pairs import Pairs, sample_pairs
-    from .persist import load, save
+    from .persist import load, load_recipe, save
+    from .readers import Items, Recipe, read_items, read_pairs
 
 __all__ = [
     "CMMC",
@@ -52,6 +53,7 @@ __all__ = [
     "InvalidDataError",
     "InvalidPairsError",
     "InvalidParameterError",
+    "Items",
     "KernelKMeans",
     "LinkedSpectralClustering",
     "MPCKMeans",
@@ -62,13 +64,17 @@ __all__ = [
     "PairMarginError",
     "PairMarginWarning",
     "Pairs",
+    "Recipe",
     "XingMetric",
     "__version__",
     "clustering_accuracy",
     "list_datasets",
     "load",
     "load_dataset",
+    "load_recipe",
     "pair_roc",
+    "read_items",
+    "read_pairs",
     "run_experiment",
     "sample_pairs",
     "save",
@@ -78,6 +84,7 @@ _HOME = {
     "CMMC": "baselines.cmmc",
     "COPKMeans": "baselines.cop_kmeans",
     "ITML": "baselines.itml",
+    "Items": "readers",
     "KISSME": "baselines.kissme",
     "KernelKMeans": "baselines.kernel_kmeans",
     "LinkedSpectralClustering": "baselines.spectral",
@@ -85,12 +92,16 @@ _HOME = {
     "MaxMarginClustering": "estimator",
     "PCKMeans": "baselines.pck_means",
     "Pairs": "pairs",
+    "Recipe": "readers",
     "XingMetric": "baselines.xing",
     "clustering_accuracy": "metrics",
     "list_datasets": "datasets",
     "load": "persist",
     "load_dataset": "datasets",
+    "load_recipe": "persist",
     "pair_roc": "metrics",
+    "read_items": "readers",
+    "read_pairs": "readers",
     "run_experiment": "experiments.runner",
     "sample_pairs": "pairs",
     "save": "persist",
