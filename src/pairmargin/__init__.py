@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from .experiments.runner import run_experiment
     from .metrics import clustering_accuracy, pair_roc
+    from .model_selection import PairClassifier, PairSplit
     from .pairs import Pairs, sample_pairs
     from .persist import load, load_recipe, save
     from .readers import Items, Recipe, read_items, read_pairs
@@ -61,8 +62,10 @@ __all__ = [
     "MissingPackageError",
     "ModelFileError",
     "PCKMeans",
+    "PairClassifier",
     "PairMarginError",
     "PairMarginWarning",
+    "PairSplit",
     "Pairs",
     "Recipe",
     "XingMetric",
@@ -91,6 +94,8 @@ _HOME = {
     "MPCKMeans": "baselines.mpck_means",
     "MaxMarginClustering": "estimator",
     "PCKMeans": "baselines.pck_means",
+    "PairClassifier": "model_selection",
+    "PairSplit": "model_selection",
     "Pairs": "pairs",
     "Recipe": "readers",
     "XingMetric": "baselines.xing",
