@@ -40,6 +40,13 @@ if TYPE_CHECKING:
     from .model_selection import PairClassifier, PairSplit
     from .pairs import Pairs, sample_pairs
     from .persist import load, load_recipe, save
+    from .plotting import (
+        ClusterMapDisplay,
+        ConstraintGraphDisplay,
+        LearningCurveDisplay,
+        ObjectiveDisplay,
+        PairRocDisplay,
+    )
     from .readers import Items, Recipe, read_items, read_pairs
 
 __all__ = [
@@ -47,7 +54,9 @@ __all__ = [
     "ITML",
     "KISSME",
     "COPKMeans",
+    "ClusterMapDisplay",
     "ConflictingPairsError",
+    "ConstraintGraphDisplay",
     "DatasetError",
     "ExperimentError",
     "FewDistinctPointsWarning",
@@ -56,15 +65,18 @@ __all__ = [
     "InvalidParameterError",
     "Items",
     "KernelKMeans",
+    "LearningCurveDisplay",
     "LinkedSpectralClustering",
     "MPCKMeans",
     "MaxMarginClustering",
     "MissingPackageError",
     "ModelFileError",
+    "ObjectiveDisplay",
     "PCKMeans",
     "PairClassifier",
     "PairMarginError",
     "PairMarginWarning",
+    "PairRocDisplay",
     "PairSplit",
     "Pairs",
     "Recipe",
@@ -86,15 +98,20 @@ __all__ = [
 _HOME = {
     "CMMC": "baselines.cmmc",
     "COPKMeans": "baselines.cop_kmeans",
+    "ClusterMapDisplay": "plotting",
+    "ConstraintGraphDisplay": "plotting",
     "ITML": "baselines.itml",
     "Items": "readers",
     "KISSME": "baselines.kissme",
     "KernelKMeans": "baselines.kernel_kmeans",
+    "LearningCurveDisplay": "plotting",
     "LinkedSpectralClustering": "baselines.spectral",
     "MPCKMeans": "baselines.mpck_means",
     "MaxMarginClustering": "estimator",
+    "ObjectiveDisplay": "plotting",
     "PCKMeans": "baselines.pck_means",
     "PairClassifier": "model_selection",
+    "PairRocDisplay": "plotting",
     "PairSplit": "model_selection",
     "Pairs": "pairs",
     "Recipe": "readers",

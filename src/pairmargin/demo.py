@@ -26,6 +26,7 @@ from ._version import __version__
 from .datasets import load_dataset
 from .estimator import MaxMarginClustering
 from .exceptions import InvalidParameterError
+from .looks import TERMS
 from .metrics import PairRoc, clustering_accuracy, pair_roc
 from .objective import pair_margins
 from .pairs import Pairs, sample_pairs
@@ -35,12 +36,6 @@ Array = NDArray[Any]
 OnStep = Callable[[str, Mapping[str, Any]], None]  # the stage, and a row whose "phase" says what has happened
 KMEANS, PRESET, DEFAULT, MAPS = "k-means, no answers", "the paper's preset", "our default", "two maps"
 N_DIGITS, HELD_OUT, TYPICAL, BORDER = 10, 100, 40, 10
-TERMS = {
-    "norm": "size of the head",
-    "free": "free points near a border",
-    "must_link": "broken “same” answers",
-    "cannot_link": "broken “different” answers",
-}
 
 
 @dataclass(frozen=True)
@@ -352,7 +347,7 @@ def _objective(name: str, history: Sequence[Mapping[str, float]], x_max: float, 
     x = np.array([row["iteration"] for row in history])
     terms = [
         Series(label, x, np.array([row[term] for row in history]), colour, band=True)
-        for (term, label), colour in zip(TERMS.items(), (6, 8, 1, 2), strict=True)
+        for term, (label, colour) in TERMS.items()
     ]
     total = Series("objective", x, np.array([row["objective"] for row in history]))
     first, last = history[0]["objective"], history[-1]["objective"]
