@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.io
 import scipy.sparse as sp
@@ -187,9 +188,9 @@ def test_cells_of_h5ad(tmp_path):
         ):
             read_items(path)
         pytest.skip("anndata is not installed")
-    data = anndata.AnnData(sp.csr_matrix(np.eye(4)), obs={"kind": list("abab")})
-    data.obs_names = list("wxyz")
-    data.write_h5ad(path)
+    names, genes, kinds = (pd.Index(list(letters), dtype=object) for letters in ("wxyz", "1234", "ab"))  # no Arrow
+    obs = pd.DataFrame({"kind": pd.Categorical.from_codes([0, 1, 0, 1], kinds)}, index=names)
+    anndata.AnnData(sp.csr_matrix(np.eye(4)), obs=obs, var=pd.DataFrame(index=genes)).write_h5ad(path)
     items = read_items(path, truth="kind")
     assert items.ids == list("wxyz")
     assert items.truth.tolist() == list("abab")
