@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .exceptions import InvalidParameterError
 from .inputs import GAUSSIAN, DenseInput, Input, Scaling
+from .labelling import agreeing_labels
 from .network import Layer, Network
 from .objective import Problem, pair_margins
 from .pairs import Pairs
@@ -80,6 +81,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         k of CD-k.
     momentum, weight_decay : float, default=0.9, 0.0002
         Of the RBMs.
+    answer_price : float, default=3.0
+        What an answer is worth, in margins, when ``labels_`` are decided; 0 leaves them to the scores alone.
     on_conflict : {"raise", "drop", "keep"}, default="raise"
         What to do with pairs that contradict each other.
     warm_start : bool, default=False
@@ -96,7 +99,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of every point.
+        Cluster of every training point: that of `predict`, unless the answers about it weigh more than its scores.
     history_ : list of dict
         A row for the start and for every iteration: objective and its terms (``must_link``, ``cannot_link``,
         ``free``, ``norm``), ``violated_pairs``, ``occupied_clusters``, ``seconds``.
@@ -152,6 +155,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         cd_steps: int = 1,
         momentum: float = 0.9,
         weight_decay: float = 2e-4,
+        answer_price: float = 3.0,
         on_conflict: str = "raise",
         warm_start: bool = False,
         callback: Callback | None = None,
@@ -178,6 +182,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         self.cd_steps = cd_steps
         self.momentum = momentum
         self.weight_decay = weight_decay
+        self.answer_price = answer_price
         self.on_conflict = on_conflict
         self.warm_start = warm_start
         self.callback = callback
@@ -202,6 +207,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             "cd_steps": 1,
             "init": "pairs",
             "step_offset": 100,
+            "answer_price": 0.0,
         }
         return cls(n_clusters, hidden_layer_sizes, **(settings | changes))
 
@@ -349,7 +355,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
                 tol=self.tol,
                 on_iteration=self._reporter("train"),
             )
-            labels = network.scores(x).argmax(1).cpu().numpy()
+            labels = agreeing_labels(network.scores(x).cpu().numpy(), pairs, self.answer_price)
         logger.info("trained for %d iterations, objective %.6g", len(history) - 1, _lowest(history))
         return history, labels
 

@@ -114,7 +114,7 @@ class LinkedGraph:
     def build(cls, graph: sp.csr_array, pairs: Pairs) -> LinkedGraph:
         """Put the answers in the place of what the distances say."""
         n = graph.shape[0]
-        component, links = _components(pairs, n)
+        component, links = trusted_components(pairs, n)
         size = np.bincount(component).astype(np.float64)  # (C,)
         pull = np.where(size > 1, np.minimum(1, LOUDEST / np.maximum(size - 1, 1)), 0)
         ends = component[pairs.cannot_link]  # (·, 2)
@@ -145,7 +145,7 @@ class LinkedGraph:
         return len(self.component), len(self.component)
 
 
-def _components(pairs: Pairs, n: int) -> tuple[Array, sp.csr_array]:
+def trusted_components(pairs: Pairs, n: int) -> tuple[Array, sp.csr_array]:
     """Components of the must-links, (n,), and the must-links that are no proof of more than themselves, (n, n).
 
     A component with a cannot-link inside has a wrong answer somewhere, so its must-links are believed only one by one.

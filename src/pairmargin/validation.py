@@ -62,6 +62,7 @@ SETTINGS: Rules = {
     "cd_steps": integer(1),
     "momentum": ("a number from 0 to below 1", lambda v: _is_number(v) and 0 <= v < 1),
     "weight_decay": NOT_NEGATIVE,
+    "answer_price": NOT_NEGATIVE,
     "on_conflict": one_of("raise", "drop", "keep"),
     "verbose": ("True, False or an integer, 0 or more", lambda v: v in (True, False) or (_is_integer(v) and v >= 0)),
     "callback": ("callable or None", lambda v: v is None or callable(v)),

@@ -220,12 +220,16 @@ def save(figure: Figure, folder: Path) -> list[Path]:
     -------
     files : list of Path
     """
+    with look():
+        return write_files(_draw_all(figure), folder, figure.name)
+
+
+def write_files(canvas: Canvas, folder: Path, name: str) -> list[Path]:
+    """A drawing as PNG and as PDF, without anything in them that changes from run to run."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / f"{figure.name}.png", folder / f"{figure.name}.pdf"]
-    with _look():
-        canvas = _draw_all(figure)
-        canvas.savefig(files[0], dpi=200, metadata={"Software": None})
-        canvas.savefig(files[1], metadata={"CreationDate": None, "Producer": None, "Creator": None})
+    files = [folder / f"{name}.png", folder / f"{name}.pdf"]
+    canvas.savefig(files[0], dpi=200, metadata={"Software": None})
+    canvas.savefig(files[1], metadata={"CreationDate": None, "Producer": None, "Creator": None})
     return files
 
 
@@ -244,26 +248,26 @@ def panel_svg(panel: Panel, name: str) -> str:
     """
     from matplotlib.figure import Figure as Canvas
 
-    with _look():
+    with look():
         canvas = Canvas(figsize=(3.5, 3.5) if panel.is_roc else (4.0, 3.1), layout="constrained")
         _draw(canvas.add_subplot(), panel)
-        return _inline(canvas, name)
+        return inline(canvas, name)
 
 
 def sign_svg(method: str, name: str) -> str:
     """The sign of a method in the legend of a page, its line with its marker; `name` goes before every id in it."""
     from matplotlib.figure import Figure as Canvas
 
-    with _look():
+    with look():
         canvas = Canvas(figsize=(0.45, 0.16))
         axes = canvas.add_axes((0, 0, 1, 1), xlim=(0, 1), ylim=(0, 1))
         axes.axis("off")
         axes.plot([0.05, 0.5, 0.95], [0.5, 0.5, 0.5], **STYLES[method].line(), markevery=[1])
-        return _inline(canvas, f"{name}-{method}").replace("<svg ", '<svg class="sign" ', 1)
+        return inline(canvas, f"{name}-{method}").replace("<svg ", '<svg class="sign" ', 1)
 
 
 @contextmanager
-def _look() -> Iterator[None]:
+def look() -> Iterator[None]:
     """The settings of matplotlib for all figures; those of the caller come back."""
     import matplotlib as mpl
 
@@ -367,7 +371,7 @@ def _spaced_labels(counts: Floats, places: Floats, least: float = 0.12) -> list[
     return labels[::-1]
 
 
-def _inline(canvas: Canvas, name: str) -> str:
+def inline(canvas: Canvas, name: str) -> str:
     """A drawing as SVG inside a page: no prolog, its own ids, the colours and the font of the page."""
     file = io.StringIO()
     canvas.savefig(file, format="svg", transparent=True, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
