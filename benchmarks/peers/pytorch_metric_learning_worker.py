@@ -1,7 +1,7 @@
 """pytorch-metric-learning: a small network that its contrastive loss trains on the pairs, then k-means on the codes.
 
-The package brings the loss; layers, steps and epochs are for its user to choose. These did best, of 30, 100 and 300
-epochs, on other draws than those that are told.
+The package brings the loss; layers, steps and epochs are for its user to choose. Of 30, 100 and 300 epochs, 100 did
+best in the mean of six draws of Wine, digits and Glass, with seeds that no table uses: 80.0, 83.8 and 81.9 %.
 """
 
 from __future__ import annotations
