@@ -1,7 +1,7 @@
 """cognitivefactory-interactive-clustering: its COP-k-means and its spectral clustering.
 
-Of its others, hierarchical clustering takes the third power of the points, and DBSCAN and affinity propagation cannot
-be told the number of clusters.
+Of its others, MPCK-means is that of active-semi-supervised-clustering over again, hierarchical clustering took 20 s for
+the 178 points of Wine, and DBSCAN and affinity propagation cannot be told the number of clusters.
 """
 
 from __future__ import annotations
