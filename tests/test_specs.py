@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pairmargin import DatasetError, ExperimentError, datasets, load_dataset, run_experiment
+from pairmargin import DatasetError, ExperimentError, Pairs, datasets, load_dataset, run_experiment
 from pairmargin.experiments import specs
 from pairmargin.experiments.specs import COMPARED, EXPERIMENTS, METHODS, PRINTED, UCI, Cell, draw, select
 
@@ -96,6 +97,18 @@ def test_files_are_fetched_before_any_cell_is_computed(tmp_path: Path, monkeypat
     with pytest.raises(DatasetError, match=r"glass cannot be downloaded: no network; you can put its files"):
         run_experiment("table2", results=tmp_path, datasets=["glass", "wine"], quick=True, n_jobs=1)
     assert not list(tmp_path.glob("cells/*.csv"))
+
+
+def test_metrics_of_wide_data_are_learned_on_principal_components() -> None:
+    rng, one = np.random.default_rng(0), draw(WINE)
+    for n_columns, n_kept in ((400, 400), (401, 100)):
+        X = rng.normal(size=(len(one.y), n_columns))
+        assert specs.metric_inputs(replace(one, X=X)).shape == (len(X), n_kept)
+
+
+def test_a_pair_agrees_if_its_cluster_is_one() -> None:
+    pairs = Pairs([(0, 1), (1, 2)], [True, True])
+    assert specs.agreement(np.array([1, 1, 0]), pairs).tolist() == [1.0, 0.0]
 
 
 # Methods

@@ -13,9 +13,9 @@ import platform
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -37,13 +37,13 @@ from ..metrics import PairRoc, clustering_accuracy, pair_roc
 from ..threads import threads_for
 from ..validation import Rules, check_rules, integer
 from . import specs
-from .specs import Cell
+from .specs import Cell, Result, Task
 from .store import FALSE_POSITIVE_RATES, Row, Store
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Progress", "measure", "run_experiment"]
+__all__ = ["PeakMemory", "Progress", "measure", "run_experiment", "scored"]
 
 logger = logging.getLogger("pairmargin")
 
@@ -269,6 +269,32 @@ def measure(cell: Cell) -> Row:
             began = time.perf_counter()
             labels, scores = specs.METHODS[cell.method].cluster(task)
             seconds = time.perf_counter() - began
+    return scored(cell, task, (labels, scores), seconds, memory.peak)
+
+
+def scored(
+    cell: Cell, task: Task, result: Result, seconds: float, peak: int, versions: Mapping[str, str] | None = None
+) -> Row:
+    """What a cell gave, as a row.
+
+    Parameters
+    ----------
+    cell : Cell
+    task : Task
+        What was drawn for it.
+    result : pair of arrays
+        The labels, and the scores of the held-out pairs.
+    seconds : float
+    peak : int
+        Bytes of memory.
+    versions : mapping, default=None
+        Versions other than those of this process, by the names of the columns.
+
+    Returns
+    -------
+    row : Row
+    """
+    labels, scores = result
     roc = pair_roc(task.test, scores)
     return Row(
         cell.dataset,
@@ -281,9 +307,9 @@ def measure(cell: Cell) -> Row:
         auc=round(roc.auc, 6),
         clusters=len(np.unique(labels)),
         seconds=round(seconds, 4),
-        peak_mb=round(memory.peak / 1e6, 1),
+        peak_mb=round(peak / 1e6, 1),
         tpr=_true_positive_rates(roc),
-        **_versions(),
+        **_versions() | dict(versions or {}),
     )
 
 
@@ -310,10 +336,19 @@ def _versions() -> dict[str, str]:
 
 
 class PeakMemory:
-    """The largest resident memory of this process inside the block, in bytes, looked at every 10 ms."""
+    """The largest resident memory of a process inside the block, in bytes, looked at every 10 ms.
+
+    Parameters
+    ----------
+    pid : int, default=None
+        The process, which may end meanwhile. None is this one.
+    """
+
+    def __init__(self, pid: int | None = None) -> None:
+        self._pid = pid
 
     def __enter__(self) -> PeakMemory:
-        self._process = psutil.Process()
+        self._process = psutil.Process(self._pid)
         self._over = threading.Event()
         self.peak = 0
         self._look()
@@ -331,7 +366,8 @@ class PeakMemory:
             self._look()
 
     def _look(self) -> None:
-        self.peak = max(self.peak, self._process.memory_info().rss)
+        with suppress(psutil.NoSuchProcess):
+            self.peak = max(self.peak, self._process.memory_info().rss)
 
 
 def _named(cell: Cell) -> str:

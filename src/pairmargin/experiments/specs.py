@@ -89,7 +89,7 @@ class Method:
     cluster: Callable[[Task], Result]
 
 
-def _inputs(task: Task) -> Array:
+def inputs(task: Task) -> Array:
     """X on the scale that our own first layer sees, so that no method is handicapped by its units."""
     import torch
 
@@ -98,6 +98,22 @@ def _inputs(task: Task) -> Array:
     scaled = Scaling.learn(task.X, "auto").apply(task.X, torch.device("cpu"))
     assert isinstance(scaled, DenseInput)
     return scaled.x.numpy()
+
+
+def metric_inputs(task: Task) -> Array:
+    """The same for those who learn a metric; where a matrix of all columns would be too large, principal components."""
+    from sklearn.decomposition import PCA
+
+    X = inputs(task)
+    if X.shape[1] > WIDEST_METRIC:
+        X = PCA(WIDEST_METRIC // 4, random_state=task.seed).fit_transform(X)
+    return X
+
+
+def agreement(labels: Array, pairs: Pairs) -> Array:
+    """Scores of pairs from clusters alone: 1 for a pair in one cluster, else 0."""
+    a, b = labels[pairs.index.T]
+    return np.asarray(a == b, dtype=float)
 
 
 def _ours(**changes: Any) -> Callable[[Task], Result]:
@@ -130,13 +146,9 @@ def _metric(name: str) -> Callable[[Task], Result]:
     """A metric learned from the answers, then kernel k-means, § 4.1."""
 
     def cluster(task: Task) -> Result:
-        from sklearn.decomposition import PCA
-
         import pairmargin
 
-        X = _inputs(task)
-        if X.shape[1] > WIDEST_METRIC:
-            X = PCA(WIDEST_METRIC // 4, random_state=task.seed).fit_transform(X)
+        X = metric_inputs(task)
         metric = getattr(pairmargin, name)().fit(X, pairs=task.train)
         return _kernel_kmeans(metric.transform(X), task), metric.pair_score(X, task.test)
 
@@ -160,7 +172,7 @@ def _kernel_kmeans(X: Array, task: Task) -> Array:
 def _cmmc(task: Task) -> Result:
     from ..baselines.cmmc import CMMC
 
-    X = _inputs(task)
+    X = inputs(task)
     model = CMMC(task.n_clusters, random_state=task.seed).fit(X, pairs=task.train)
     return model.labels_, model.pair_score(X, task.test)
 
@@ -168,7 +180,7 @@ def _cmmc(task: Task) -> Result:
 def _kmeans(task: Task) -> Result:
     from sklearn.cluster import KMeans
 
-    X = _inputs(task)
+    X = inputs(task)
     a, b = X[task.test.index.T]
     return KMeans(task.n_clusters, n_init=10, random_state=task.seed).fit_predict(X), -((a - b) ** 2).sum(1)
 
@@ -180,9 +192,8 @@ def _peer(name: str, **settings: Any) -> Callable[[Task], Result]:
         import pairmargin
 
         model = getattr(pairmargin, name)(task.n_clusters, random_state=task.seed, **settings)
-        labels = model.fit(_inputs(task), pairs=task.train).labels_
-        a, b = labels[task.test.index.T]
-        return labels, (a == b).astype(float)
+        labels = model.fit(inputs(task), pairs=task.train).labels_
+        return labels, agreement(labels, task.test)
 
     return cluster
 
@@ -218,6 +229,33 @@ PARTS = (
     "k-means",
 )
 TRANSDUCTIVE = ("paper", "paper-no-free", "pairmargin", "pairmargin-no-free")
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A method of another package, which runs in an environment of its own: see benchmarks/peers."""
+
+    label: str
+    package: str  # stem of its files there
+    learns_metric: bool = False  # it is given `metric_inputs`
+    asks: bool = False  # it asks for as many answers as the others are given, of its own choice
+
+
+FOREIGN: dict[str, Foreign] = {
+    "metric-learn-itml": Foreign("metric-learn: ITML", "metric_learn", learns_metric=True),
+    "metric-learn-mmc": Foreign("metric-learn: MMC", "metric_learn", learns_metric=True),
+    "metric-learn-sdml": Foreign("metric-learn: SDML", "metric_learn", learns_metric=True),
+    "pml-contrastive": Foreign("pytorch-metric-learning: contrastive loss", "pytorch_metric_learning"),
+    "assc-copkmeans": Foreign("active-semi-supervised-clustering: COP-k-means", "active_semi_clustering"),
+    "assc-pckmeans": Foreign("active-semi-supervised-clustering: PCK-means", "active_semi_clustering"),
+    "assc-mpckmeans": Foreign(
+        "active-semi-supervised-clustering: MPCK-means", "active_semi_clustering", learns_metric=True
+    ),
+    "cobras": Foreign("cobras-ts: COBRAS, its own questions", "cobras_ts", asks=True),
+    "cognitivefactory-kmeans": Foreign("cognitivefactory: COP-k-means", "cognitivefactory"),
+    "cognitivefactory-spectral": Foreign("cognitivefactory: spectral", "cognitivefactory"),
+}
+LABELS = {name: each.label for name, each in METHODS.items()} | {name: each.label for name, each in FOREIGN.items()}
 
 
 # Experiments --------------------------------------------------------------------------------------------------------
