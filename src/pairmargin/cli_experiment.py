@@ -68,7 +68,7 @@ def run(
         int | None, typer.Option(min=1, help="How many draws of the pairs, if not the usual number.")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer seeds and numbers of pairs, to see that all is well.")
+        bool, typer.Option("--quick", help="One seed and fewer numbers of pairs, to see that all is well.")
     ] = False,
     jobs: Annotated[int | None, typer.Option(min=1, help="Cells side by side; all cores if not given.")] = None,
     dataset: Annotated[list[str] | None, typer.Option(help="Only this data set; may be given again.")] = None,

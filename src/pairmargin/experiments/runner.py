@@ -93,7 +93,7 @@ def run_experiment(
     seeds : int, default=None
         How many draws of the pairs, 0 to seeds − 1. None is what the experiment says.
     quick : bool, default=False
-        Fewer seeds and fewer numbers of pairs, to see that all is well.
+        One seed and fewer numbers of pairs, to see that all is well.
     n_jobs : int, default=None
         How many cells run side by side, with one thread each. None is all cores.
     again : bool, default=False

@@ -271,15 +271,14 @@ class Experiment:
     methods: tuple[str, ...]
     seeds: int
     extra: tuple[tuple[str, str], ...] = ()  # (data set, method) that one of the paper's claims needs besides
-    quick_seeds: int = 2
 
     @property
     def datasets(self) -> tuple[str, ...]:
         return tuple(self.n_pairs)
 
     def cells(self, seeds: int | None = None, quick: bool = False) -> list[Cell]:
-        """Every fit; ``quick`` takes fewer draws, and of a curve its first and middle number of pairs."""
-        seeds = seeds or (self.quick_seeds if quick else self.seeds)
+        """Every fit; ``quick`` takes one draw, and of a curve its first and middle number of pairs."""
+        seeds = seeds or (1 if quick else self.seeds)
         both = [(dataset, method) for dataset in self.datasets for method in self.methods] + list(self.extra)
         return [
             Cell(dataset, method, n_pairs, seed)
