@@ -9,7 +9,7 @@ import pandas as pd
 
 from .figures import INKS, STYLES, inline, look, write_files
 from .leaderboard import Leaderboard, cliques
-from .specs import METHODS
+from .specs import LABELS, METHODS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ def svg(board: Leaderboard) -> str:
 
 def describe(board: Leaderboard) -> str:
     """What those read who cannot see it."""
-    ranks = "; ".join(f"{METHODS[method].label} {rank:.1f}" for method, rank in board.mean_ranks.items())
+    ranks = "; ".join(f"{LABELS[method]} {rank:.1f}" for method, rank in board.mean_ranks.items())
     return f"Mean ranks, 1 is best: {ranks}. Ranks closer than {board.critical_difference:.1f} may differ by chance."
 
 
@@ -55,7 +55,8 @@ def _canvas(board: Leaderboard) -> Canvas:
     for rank in range(1, len(ranks) + 1):
         axes.plot([place(rank)] * 2, [0, 0.3], color=INKS["soft"], linewidth=1)
         axes.text(place(rank), 0.5, str(rank), ha="center", va="bottom", fontsize=8, color=INKS["soft"])
-    axes.plot([left, place(1 + board.critical_difference)], [2.0, 2.0], color=INKS["text"], linewidth=2)
+    end = min(1 + board.critical_difference, len(ranks))
+    axes.plot([left, place(end)], [2.0, 2.0], color=INKS["text"], linewidth=2)
     axes.text(left - 0.01, 2.0, "may be chance", ha="right", va="center", fontsize=8, color=INKS["soft"])
     for number, (first, last) in enumerate(bars):
         y = -0.5 - 0.5 * number
@@ -71,10 +72,10 @@ def _names(axes: Axes, ranks: pd.Series, place_of: dict[str, float], top: float,
         on_left = order < half
         y = top - (order if on_left else len(ranks) - 1 - order)
         end = ends[0] - 0.02 if on_left else ends[1] + 0.02
-        ours = METHODS[method].kind == "ours"
+        ours = method in METHODS and METHODS[method].kind == "ours"
         ink = STYLES[method].colour if ours and method in STYLES else INKS["text"]
         axes.plot([place_of[method]] * 2 + [end], [0, y, y], color=ink, linewidth=1.8 if ours else 0.8)
-        name = f"{METHODS[method].label}  {rank:.1f}" if on_left else f"{rank:.1f}  {METHODS[method].label}"
+        name = f"{LABELS[method]}  {rank:.1f}" if on_left else f"{rank:.1f}  {LABELS[method]}"
         weight = "bold" if ours else "normal"
         axes.text(
             end + (-0.01 if on_left else 0.01),
