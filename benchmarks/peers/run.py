@@ -153,7 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--methods", nargs="+", metavar="NAME", help=f"of {', '.join(FOREIGN)}")
     parser.add_argument("--n-pairs", nargs="+", type=int, metavar="N")
     parser.add_argument("--seeds", type=int, help="how many draws, if not the experiment's own number")
-    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds of the processor for a worker (%(default)g)")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="processor seconds for a worker (%(default)g)")
     parser.add_argument("--jobs", type=int, default=1, help="workers side by side, with one thread each (%(default)s)")
     parser.add_argument("--retry", action="store_true", help="try again what has failed before")
     parser.add_argument("--results", type=Path, default=Path("results"))

@@ -8,10 +8,10 @@ data set before anything is said about chance.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import astuple
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -84,9 +84,10 @@ class Leaderboard:
 
     def __init__(self, frame: pd.DataFrame, score: Score = ACCURACY) -> None:
         self.rows, self.score = frame, score
-        self.draws = frame.pivot(index=DRAW, columns="method", values=score.name)
-        is_whole = self.draws.notna().groupby(PLACE).all()
-        self.means = self.draws.groupby(PLACE).mean().where(is_whole).dropna(how="all")  # (places, methods)
+        draws = frame.pivot(index=DRAW, columns="method", values=score.name)
+        is_whole = draws.notna().groupby(PLACE).all()
+        self.means = draws.groupby(PLACE).mean().where(is_whole).dropna(how="all")  # (places, methods)
+        self.draws = draws[[draw[:-1] in self.means.index for draw in draws.index]]  # (draws, methods)
 
     @cached_property
     def ranks(self) -> pd.DataFrame:
@@ -94,14 +95,15 @@ class Leaderboard:
         return self.means.rank(axis=1, ascending=False, na_option="bottom")
 
     @cached_property
-    def mean_ranks(self) -> pd.Series:
+    def mean_ranks(self) -> dict[str, float]:
         """By method, the best first: over the places of a data set, then over the data sets."""
-        return self.ranks.groupby("dataset").mean().mean().sort_values(kind="stable")
+        means = self.ranks.groupby("dataset").mean().mean().sort_values(kind="stable")
+        return {str(method): float(rank) for method, rank in means.items()}
 
     @property
     def methods(self) -> list[str]:
         """The best first."""
-        return list(self.mean_ranks.index)
+        return list(self.mean_ranks)
 
     @property
     def n_datasets(self) -> int:
@@ -109,22 +111,21 @@ class Leaderboard:
 
     @property
     def critical_difference(self) -> float:
-        """Mean ranks closer than this may differ by chance (Nemenyi's test, Demšar 2006), data sets being the blocks."""
+        """Mean ranks closer than this may differ by chance (Nemenyi's test, Demšar 2006), with data sets as blocks."""
         k = self.means.shape[1]
         q = stats.studentized_range.ppf(CONFIDENCE, k, np.inf) / np.sqrt(2)
         return float(q * np.sqrt(k * (k + 1) / (6 * self.n_datasets)))
 
     def standing(self, method: str) -> Standing:
         """How a method stands."""
-        best = self.means.idxmax(axis=1)
         behind = self.means.max(axis=1) - self.means[method]
-        tied = [behind[place] <= self._standard_error(place, method, best[place]) for place in self.means.index]
+        error = (self._best - self.draws[method]).groupby(PLACE).sem().fillna(0.0)  # of one draw, nothing is known
         return Standing(
             method,
-            float(self.mean_ranks[method]),
-            float(np.mean(tied)),
+            self.mean_ranks[method],
+            float((behind <= error).mean()),
             float(behind.max()),
-            behind.idxmax() if behind.notna().any() else None,
+            cast(Place, behind.idxmax()) if behind.notna().any() else None,
             self._largest_fall(method),
             int(behind.isna().sum()),
             float(self._seconds.get(method, np.nan)),
@@ -139,16 +140,17 @@ class Leaderboard:
         """By method."""
         return self.rows.groupby(["method", *PLACE])["seconds"].min().groupby("method").median()
 
-    def _standard_error(self, place: Place, method: str, other: str) -> float:
-        """Of the mean difference of two methods, draw by draw."""
-        draws = self.draws.loc[place]
-        differences = (draws[other] - draws[method]).dropna()
-        return float(differences.std() / np.sqrt(len(differences))) if len(differences) > 1 else 0.0
+    @cached_property
+    def _best(self) -> pd.Series:
+        """Draw by draw, what the method gave that has the highest mean at the place."""
+        leaders = self.means.idxmax(axis=1)
+        scores = [self.draws.at[draw, leaders[draw[:-1]]] for draw in self.draws.index]
+        return pd.Series(scores, self.draws.index)
 
 
-def cliques(mean_ranks: pd.Series, critical_difference: float) -> list[tuple[str, str]]:
+def cliques(mean_ranks: Mapping[str, float], critical_difference: float) -> list[tuple[str, str]]:
     """The first and the last of every run of methods that chance may have put in order, none inside another."""
-    names, ranks = list(mean_ranks.index), mean_ranks.to_numpy()
+    names, ranks = list(mean_ranks), np.array(list(mean_ranks.values()))
     found: list[tuple[int, int]] = []
     for first, rank in enumerate(ranks):
         last = int(np.searchsorted(ranks, rank + critical_difference, side="right")) - 1

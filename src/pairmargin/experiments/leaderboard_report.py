@@ -10,17 +10,15 @@ import pandas as pd
 
 from ..report import Pictures, Section, Table
 from . import figures, rank_figure
-from .leaderboard import PLACE, Leaderboard, Place, Standing, comparable
+from .leaderboard import Leaderboard, Place, Standing, comparable
 from .specs import BALANCED, EXPERIMENTS, FOREIGN, LABELS, UNIFORM, Cell
-from .tables import DATASETS, NOTHING, draws_of
+from .tables import DATASETS, NBSP, NOTHING, draws_of
 
 PLAN = EXPERIMENTS["leaderboard"]
 DEFAULT = "pairmargin"
 N_CURVES = 6  # methods whose curves are drawn
-DRAWN = {
-    BALANCED: "Half of the answers are same",
-    UNIFORM: "Answers as they come",
-}
+DRAWN = {BALANCED: "Half of the answers are same", UNIFORM: "Answers as they come"}
+_DRAWN = {BALANCED: "drawn half same and half different", UNIFORM: "drawn as they come"}
 _COLUMNS = ["", "mean rank", "won or tied", "furthest behind", "largest fall", "seconds"]
 _MEANING = (
     "Mean rank: over the places of a data set, then over the data sets; 1 is best. Won or tied: the share of the "
@@ -33,7 +31,9 @@ _RANKS = (
     "Demšar 2006, with data sets as blocks, because places of one data set are no independent witnesses). Thick bars "
     "join methods that are closer."
 )
-_ASKS = "COBRAS chooses its questions, as many as the others get answers; whichever way those are drawn is the same to it."
+_ASKS = (
+    "COBRAS chooses its questions, as many as the others get answers; whichever way those are drawn is the same to it."
+)
 
 
 def find_board(frame: pd.DataFrame, unfinished: Iterable[Cell] = ()) -> Leaderboard | None:
@@ -59,9 +59,7 @@ def save(board: Leaderboard, folder: Path) -> None:
 
 def section(board: Leaderboard) -> Section:
     """The leaderboard on the page."""
-    ranks = Pictures(
-        "Mean ranks", _RANKS, [(rank_figure.describe(board), rank_figure.svg(board))], wide_drawings=True
-    )
+    ranks = Pictures("Mean ranks", _RANKS, [(rank_figure.describe(board), rank_figure.svg(board))], wide_drawings=True)
     return Section("Leaderboard", [sentence(board)], [table(board), ranks, *map(_pictures, _curves(board))])
 
 
@@ -71,7 +69,7 @@ def sentence(board: Leaderboard) -> str:
         return f"{LABELS[DEFAULT]} has not been computed yet."
     own, order = board.standing(DEFAULT), board.methods.index(DEFAULT) + 1
     rank = f"mean rank {own.mean_rank:.2f}, number {order} of {len(board.methods)} methods"
-    won = f"the best or level with the best at {own.won:.0%} of {len(board.means)} places"
+    won = f"the best or level with the best at {_percent(own.won)} of {len(board.means)} places"
     behind = f"at most {_points(own.worst)} points behind the best{_at(own.worst_place) if own.worst else ''}"
     fall = f"at most {_points(own.largest_fall)} points lost from one number of answers to the next"
     return f"{LABELS[DEFAULT]} with nothing else set: {rank}; {won}; {behind}; {fall}."
@@ -105,16 +103,18 @@ def _figures(standing: Standing) -> list[str]:
     """The columns of one method."""
     behind = NOTHING if np.isnan(standing.worst) else _points(standing.worst)
     seconds = NOTHING if np.isnan(standing.seconds) else f"{standing.seconds:,.2f}"
-    return [f"{standing.mean_rank:.2f}", f"{standing.won:.0%}", behind, _points(standing.largest_fall), seconds]
+    return [f"{standing.mean_rank:.2f}", _percent(standing.won), behind, _points(standing.largest_fall), seconds]
 
 
 def _places(board: Leaderboard) -> str:
     """Over what the methods are compared."""
     counts = board.means.index.get_level_values("n_pairs")
     numbers = f"{counts.min():,} to {counts.max():,}" if counts.min() < counts.max() else f"{counts.min():,}"
+    drawings = set(board.means.index.get_level_values("drawing"))
     return (
-        f"{len(board.means)} places: {board.n_datasets} data sets, {numbers} answers, drawn half and half or as they "
-        f"come, where the data set has enough pairs; {draws_of(board.rows)} of answers, the same for all methods."
+        f"{len(board.means)} places: {board.n_datasets} data sets, {numbers} answers where there are as many, "
+        f"{' or '.join(words for drawing, words in _DRAWN.items() if drawing in drawings)}. At each place "
+        f"{draws_of(board.rows)} of answers, the same for all methods."
     )
 
 
@@ -153,6 +153,10 @@ def _pictures(figure: figures.Figure) -> Pictures:
         [(panel.description, figures.panel_svg(panel, f"{figure.name}-{k}")) for k, panel in enumerate(figure.panels)],
         [(LABELS[method], figures.sign_svg(method, figure.name)) for method in figure.shared_legend],
     )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}{NBSP}%"
 
 
 def _points(share: float) -> str:

@@ -17,7 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, suppress
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
@@ -333,7 +333,11 @@ def scored(
     labels, scores = result
     roc = pair_roc(task.test, scores)
     return Row(
-        *astuple(cell),
+        cell.dataset,
+        cell.method,
+        cell.n_pairs,
+        cell.seed,
+        cell.drawing,
         accuracy=round(clustering_accuracy(task.y, labels), 6),
         ari=round(float(adjusted_rand_score(task.y, labels)), 6),
         nmi=round(float(normalized_mutual_info_score(task.y, labels)), 6),
