@@ -83,7 +83,7 @@ class Unfinished:
         """Why a cell need not be tried: its method was too slow there with as many answers, or with fewer."""
         for other, reason in self.reasons.items():
             if _kind(other) == _kind(cell) and other.n_pairs <= cell.n_pairs and reason.startswith(TOO_SLOW):
-                return f"not tried: {other.n_pairs} pairs, seed {other.seed} {reason}"
+                return f"not tried: seed {other.seed} of {other.n_pairs} pairs {reason}"
         return None
 
     def _write(self) -> None:
