@@ -45,7 +45,7 @@ def comparable(frame: pd.DataFrame, unfinished: Iterable[Cell], plan: Experiment
         One row a cell; an unfinished one has no score. Methods that are not of the plan are there if they have been
         tried on all these draws.
     """
-    nothing = pd.DataFrame([astuple(cell) for cell in unfinished], columns=KEY)
+    nothing = pd.DataFrame([astuple(cell) for cell in unfinished], columns=KEY).astype({"n_pairs": int, "seed": int})
     rows = pd.concat([frame, nothing], ignore_index=True).drop_duplicates(KEY)
     planned = {(cell.dataset, cell.drawing, cell.n_pairs, cell.seed) for cell in plan.cells()}
     rows = rows[pd.MultiIndex.from_frame(rows[DRAW]).isin(planned)]

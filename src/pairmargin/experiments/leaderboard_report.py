@@ -78,19 +78,12 @@ def sentence(board: Leaderboard) -> str:
 def table(board: Leaderboard) -> Table:
     """Every method with its standing, the best first."""
     standings = [board.standing(method) for method in board.methods]
-    shown = [_figures(each) for each in standings]
-    goals = (min, max, min, min, min)
-    values = [(s.mean_rank, s.won, s.worst, s.largest_fall, s.seconds) for s in standings]
-    best = {
-        (i, k + 1)
-        for k, (goal, column) in enumerate(zip(goals, zip(*values, strict=True), strict=True))
-        for i, value in enumerate(column)
-        if value == goal(v for v in column if not np.isnan(v))
-    }
+    leads = {1: [-s.mean_rank for s in standings], 2: [s.won for s in standings], 3: [-s.worst for s in standings]}
+    best = {(i, k) for k, column in leads.items() for i, lead in enumerate(column) if lead == np.nanmax(column)}
     beneath = {(i, 3): _place(s.worst_place) for i, s in enumerate(standings) if s.worst_place and s.worst > 0}
     return Table(
         _COLUMNS,
-        [[LABELS[each.method], *figures] for each, figures in zip(standings, shown, strict=True)],
+        [[LABELS[each.method], *_figures(each)] for each in standings],
         best=frozenset(best),
         title="Leaderboard. Accuracy",
         caption=f"{_places(board)} {_MEANING}",
@@ -112,7 +105,7 @@ def _places(board: Leaderboard) -> str:
     numbers = f"{counts.min():,} to {counts.max():,}" if counts.min() < counts.max() else f"{counts.min():,}"
     drawings = set(board.means.index.get_level_values("drawing"))
     return (
-        f"{len(board.means)} places: {board.n_datasets} data sets, {numbers} answers where there are as many, "
+        f"{len(board.means)} places: {board.n_datasets} data set{'s' * (board.n_datasets > 1)}, {numbers} answers where there are as many, "
         f"{' or '.join(words for drawing, words in _DRAWN.items() if drawing in drawings)}. At each place "
         f"{draws_of(board.rows)} of answers, the same for all methods."
     )

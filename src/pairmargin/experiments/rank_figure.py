@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-LINE, ROW, LETTER, GAP = 4.2, 0.24, 0.072, 0.18  # inches: the line, a row, a letter of a name, what parts them
+LINE, ROW, LETTER, GAP = 3.8, 0.24, 0.068, 0.18  # inches: the line, a row, a letter of a name, what parts them
+REM = 5.6  # an inch on a page, so that names are as large as small print there, however long they are
 
 
 def save(board: Leaderboard, folder: Path) -> list[Path]:
@@ -26,7 +27,8 @@ def save(board: Leaderboard, folder: Path) -> list[Path]:
 def svg(board: Leaderboard) -> str:
     """The diagram for a page."""
     with look():
-        return inline(_canvas(board), "ranks")
+        canvas = _canvas(board)
+        return inline(canvas, "ranks").replace("<svg ", f'<svg style="width: {REM * canvas.get_figwidth():.1f}rem" ', 1)
 
 
 def describe(board: Leaderboard) -> str:
