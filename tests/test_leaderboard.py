@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from pairmargin.experiments import leaderboard_report, rank_figure
 from pairmargin.experiments.leaderboard import Leaderboard, cliques, comparable
 from pairmargin.experiments.leaderboard_report import PLAN, find_board, section, sentence, table
 from pairmargin.experiments.specs import COMPARED, DRAWINGS, FOREIGN, LABELS, Cell
+from pairmargin.experiments.tables import markdown
 from pairmargin.report import Report, render
 
 Score = Callable[[Cell], float]
@@ -238,3 +240,22 @@ def test_diagram_describes_every_method_and_is_the_same_again(tmp_path: Path) ->
     leaderboard_report.save(found, tmp_path)
     names = {"ranks", "leaderboard-balanced", "leaderboard-uniform"}
     assert {path.name for path in tmp_path.iterdir()} == {f"{name}.{kind}" for name in names for kind in ("png", "pdf")}
+
+
+def test_readme_has_the_table_and_the_diagram_or_else_the_command(tmp_path: Path) -> None:
+    path = Path(__file__).parents[1] / "benchmarks" / "readme.py"
+    spec = spec_from_file_location("readme", path)
+    assert spec is not None
+    assert spec.loader is not None
+    readme = module_from_spec(spec)
+    spec.loader.exec_module(readme)
+    readme.RESULTS, page = tmp_path, tmp_path / "README.md"
+    page.write_text("before\n<!-- leaderboard -->\nold\n<!-- /leaderboard -->\nafter\n")
+    readme.put("leaderboard", readme.measured("leaderboard"), page)
+    lines = page.read_text().splitlines()
+    assert lines[0] == "before"
+    assert lines[2:] == ["Not computed yet: `pairmargin experiment run leaderboard`", "<!-- /leaderboard -->", "after"]
+    (tmp_path / "leaderboard.md").write_text(markdown(table(board())))
+    readme.put("leaderboard", readme.measured("leaderboard"), page)
+    assert "| pairmargin | **1.00** |" in page.read_text()
+    assert "](results/figures/ranks.png)\n<!-- /leaderboard -->" in page.read_text()

@@ -103,9 +103,10 @@ def _places(board: Leaderboard) -> str:
     """Over what the methods are compared."""
     counts = board.means.index.get_level_values("n_pairs")
     numbers = f"{counts.min():,} to {counts.max():,}" if counts.min() < counts.max() else f"{counts.min():,}"
+    datasets = "1 data set" if board.n_datasets == 1 else f"{board.n_datasets} data sets"
     drawings = set(board.means.index.get_level_values("drawing"))
     return (
-        f"{len(board.means)} places: {board.n_datasets} data set{'s' * (board.n_datasets > 1)}, {numbers} answers where there are as many, "
+        f"{len(board.means)} places: {datasets}, {numbers} answers where there are as many, "
         f"{' or '.join(words for drawing, words in _DRAWN.items() if drawing in drawings)}. At each place "
         f"{draws_of(board.rows)} of answers, the same for all methods."
     )

@@ -3,10 +3,10 @@
 A cell is one method on one draw of a data set: its answers, its start and, on MNIST, its images all follow from the
 seed. The true labels draw the answers and score the result; no method sees them. Answers are drawn in one of two ways:
 
-=========  =============================================================
+=========  ==============================================================================
 balanced   half of them "same", half "different"
 uniform    evenly among all pairs, as they come: of K classes of one size, 1 in K is "same"
-=========  =============================================================
+=========  ==============================================================================
 """
 
 from __future__ import annotations
