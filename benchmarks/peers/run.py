@@ -1,25 +1,25 @@
 """Run the methods of other packages on the draws of an experiment, each in the environment of its package.
 
     python benchmarks/peers/environments.py
-    python benchmarks/peers/run.py table2 [--datasets wine] [--methods cobras] [--n-pairs 100] [--seeds 3]
+    python benchmarks/peers/run.py leaderboard [--datasets wine] [--methods cobras] [--n-pairs 100] [--seeds 3]
 
 A finished cell is stored with all the others, in results/cells. One that fails or takes too long is noted in
-results/peers-failed.csv with the reason, and is tried again only with --retry.
+results/unfinished.csv with the reason, and is tried again only with --retry.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import subprocess
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import astuple, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import joblib
 import numpy as np
+import psutil
 from environments import FOLDER, HERE, interpreter, is_ready
 
 from pairmargin.exceptions import ExperimentError, PairMarginError, unknown_name
@@ -27,46 +27,15 @@ from pairmargin.experiments import specs
 from pairmargin.experiments.runner import PeakMemory, scored
 from pairmargin.experiments.specs import FOREIGN, Cell
 from pairmargin.experiments.store import Row, Store
+from pairmargin.experiments.unfinished import LIMIT, TooSlow, Unfinished
 
 ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
 COLUMNS = {"python": "python", "numpy": "numpy", "scipy": "scipy", "scikit-learn": "scikit_learn", "torch": "torch"}
-
-
-class TooSlow(Exception):
-    """A worker has taken longer than it may."""
+LOOK_EVERY = 1.0  # seconds between two looks at what a worker has taken
 
 
 class WorkerFailed(Exception):
     """A worker has ended without an answer; the message is the last thing that it said."""
-
-
-class Failures:
-    """The cells that gave nothing, and why: a CSV beside the finished ones."""
-
-    def __init__(self, results: Path) -> None:
-        self._path = results / "peers-failed.csv"
-        self.reasons: dict[Cell, str] = {}
-        if self._path.exists():
-            with self._path.open(newline="", encoding="utf-8") as file:
-                _, *lines = csv.reader(file)
-            self.reasons = {Cell(d, m, int(n), int(seed)): reason for d, m, n, seed, reason in lines}
-
-    def note(self, cell: Cell, reason: str) -> None:
-        self.reasons[cell] = reason
-        self._write()
-
-    def forget(self, cells: Iterable[Cell]) -> None:
-        for cell in cells:
-            self.reasons.pop(cell, None)
-        self._write()
-
-    def _write(self) -> None:
-        fresh = self._path.with_suffix(".new")
-        with fresh.open("w", newline="", encoding="utf-8") as file:
-            lines = csv.writer(file, lineterminator="\n")
-            lines.writerow([*(field.name for field in fields(Cell)), "reason"])
-            lines.writerows([*astuple(cell), self.reasons[cell]] for cell in sorted(self.reasons))
-        os.replace(fresh, self._path)
 
 
 def wanted(
@@ -121,37 +90,46 @@ def measure(cell: Cell, worker: Sequence[str], limit: float) -> Row:
 def _call(worker: Sequence[str], limit: float) -> int:
     """Let a worker work; the bytes that it took at most."""
     process = subprocess.Popen(
-        worker, env=os.environ | ONE_THREAD, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        worker,
+        env=os.environ | ONE_THREAD,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     with process, PeakMemory(process.pid) as memory:
         try:
-            _, said = process.communicate(timeout=limit)
-        except BaseException as error:
+            said = _last_words(process, limit)
+        except BaseException:
             process.kill()
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise TooSlow(f"took more than {limit:g} s") from None
             raise
     if process.returncode:
         raise WorkerFailed((said.strip().splitlines() or [f"ended with code {process.returncode}"])[-1])
     return memory.peak
 
 
+def _last_words(process: subprocess.Popen[str], limit: float) -> str:
+    """What a worker says in the end; one that takes more of the processor than it may is not waited for."""
+    worker = psutil.Process(process.pid)
+    while True:
+        try:
+            return process.communicate(timeout=LOOK_EVERY)[1]
+        except subprocess.TimeoutExpired:
+            if sum(worker.cpu_times()[:2]) > limit:  # user and system
+                raise TooSlow(limit) from None
+
+
 def run(
-    cells: Iterable[Cell], store: Store, failures: Failures, environments: Path, limit: float, n_jobs: int = 1
+    cells: Iterable[Cell], store: Store, unfinished: Unfinished, environments: Path, limit: float, n_jobs: int = 1
 ) -> None:
-    """Compute cells and store what they give; after a draw that is too slow, no other one of its kind is tried."""
-    slow: dict[Cell, int] = {}
+    """Compute cells and store what they give."""
 
     def attempt(cell: Cell) -> tuple[Cell, Row | str]:
-        kind = replace(cell, seed=0)
-        if kind in slow:
-            return cell, f"not tried: seed {slow[kind]} took more than {limit:g} s"
+        if reason := unfinished.hopeless(cell):
+            return cell, reason
         try:
             return cell, measure(cell, command(cell.method, environments), limit)
-        except TooSlow as error:
-            slow[kind] = cell.seed
-            return cell, str(error)
-        except WorkerFailed as error:
+        except (TooSlow, WorkerFailed) as error:
             return cell, str(error)
 
     side_by_side = joblib.Parallel(
@@ -162,9 +140,9 @@ def run(
             store.append(outcome)
             told = f"accuracy {outcome.accuracy:.1%}, ARI {outcome.ari:.3f}, {outcome.seconds:.2f} s"
         else:
-            failures.note(cell, outcome)
+            unfinished.note(cell, outcome)
             told = outcome
-        print(f"{cell.dataset}, {cell.method}, {cell.n_pairs} pairs, seed {cell.seed}: {told}", flush=True)
+        print(f"{cell}: {told}", flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -175,7 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--methods", nargs="+", metavar="NAME", help=f"of {', '.join(FOREIGN)}")
     parser.add_argument("--n-pairs", nargs="+", type=int, metavar="N")
     parser.add_argument("--seeds", type=int, help="how many draws, if not the experiment's own number")
-    parser.add_argument("--limit", type=float, default=600.0, help="seconds that a worker may take (%(default)g)")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="processor seconds for a worker (%(default)g)")
     parser.add_argument("--jobs", type=int, default=1, help="workers side by side, with one thread each (%(default)s)")
     parser.add_argument("--retry", action="store_true", help="try again what has failed before")
     parser.add_argument("--results", type=Path, default=Path("results"))
@@ -191,12 +169,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 )
         store = Store(asked.results)
         with store.writing():
-            failures, done = Failures(asked.results), store.done()
+            unfinished, done = Unfinished(asked.results), store.done()
             if asked.retry:
-                failures.forget(cells)
-            waiting = [cell for cell in cells if cell not in done and cell not in failures.reasons]
+                unfinished.forget(cells)
+            waiting = [cell for cell in cells if cell not in done and cell not in unfinished.reasons]
             specs.fetch({cell.dataset for cell in waiting})
-            run(waiting, store, failures, asked.environments, asked.limit, asked.jobs)
+            run(waiting, store, unfinished, asked.environments, asked.limit, asked.jobs)
     except PairMarginError as error:
         parser.exit(1, f"{error}\n")
 

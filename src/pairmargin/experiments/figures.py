@@ -186,6 +186,28 @@ def pairs_figure(frame: pd.DataFrame, experiment: Experiment) -> Figure:
     return Figure(experiment.name, panels)
 
 
+def board_figure(frame: pd.DataFrame, experiment: Experiment, drawing: str) -> Figure:
+    """Accuracy against the number of pairs that were drawn in one way, one panel a data set.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows of the methods to show.
+    experiment : Experiment
+    drawing : str
+
+    Returns
+    -------
+    figure : Figure
+    """
+    drawn = frame[(frame["drawing"] == drawing) & frame[ACCURACY.name].notna()]
+    panels = [
+        Panel(DATASETS[dataset], "number of pairs", ACCURACY.label, _curves(rows, ACCURACY))
+        for dataset, rows in _datasets(drawn, experiment)
+    ]
+    return Figure(f"{experiment.name}-{drawing}", panels)
+
+
 def _curves(rows: pd.DataFrame, score: Score) -> list[Curve]:
     curves = []
     for method in (method for method in METHODS if (rows["method"] == method).any()):
@@ -381,6 +403,7 @@ def inline(canvas: Canvas, name: str) -> str:
     svg = svg.replace("<svg", '<svg aria-hidden="true"', 1)
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
     svg = re.sub("'DejaVu Sans'[^;\"]*", "system-ui, sans-serif", svg)
+    svg = re.sub(r"(\.\d\d)\d+", r"\1", svg)  # hundredths of a point are enough, and half as long
     for ink, colour in INKS.items():
         svg = svg.replace(colour, f"var(--{ink})")
     return svg

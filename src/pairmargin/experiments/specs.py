@@ -1,13 +1,18 @@
 """What is run: the data sets, the methods and the cells of every table and figure of the paper's section 4, and ours.
 
 A cell is one method on one draw of a data set: its answers, its start and, on MNIST, its images all follow from the
-seed. The true labels draw the answers and score the result; no method sees them.
+seed. The true labels draw the answers and score the result; no method sees them. Answers are drawn in one of two ways:
+
+=========  ==============================================================================
+balanced   half of them "same", half "different"
+uniform    evenly among all pairs, as they come: of K classes of one size, 1 in K is "same"
+=========  ==============================================================================
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -19,11 +24,25 @@ from ..exceptions import ExperimentError, unknown_name
 from ..pairs import Pairs, sample_pairs
 
 Array = NDArray[Any]
+BALANCED, UNIFORM = DRAWINGS = ("balanced", "uniform")
 UCI = ("glass", "wdbc", "wine", "sonar", "segmentation")
 N_HELD_OUT = 1_000  # pairs to score on, where the paper does not say how many
 IMAGES = ("mnist", "coil20", "coil100")
 N_IMAGES = 5_000  # of MNIST's training part, § 4.2
 WIDEST_METRIC = 400  # metrics of more columns than this are learned on WIDEST_METRIC // 4 principal components
+LARGEST_SHARE = 0.5  # of the pairs of a kind, "same" or "different", that a draw may take, held-out ones included
+RARER_PAIRS = {  # how many pairs a data set has of the kind that it has fewer of
+    "glass": 5_921,
+    "wdbc": 75_684,
+    "wine": 5_324,
+    "sonar": 10_761,
+    "segmentation": 379_995,
+    "reuters": 9_191_865,
+    "mnist": 1_247_500,  # of 5000 images: no fewer, whatever the draw
+    "coil20": 51_120,
+    "coil100": 255_600,
+    "digits": 160_596,
+}
 PAPER_LAYERS = {"mnist": (400, 200, 100), **dict.fromkeys(UCI, (64,)), "sonar": (100,)}  # § 4.1, § 4.2; else (100,)
 
 
@@ -35,6 +54,11 @@ class Cell:
     method: str
     n_pairs: int
     seed: int
+    drawing: str = BALANCED
+
+    def __str__(self) -> str:
+        kind = "" if self.drawing == BALANCED else f"{self.drawing} "
+        return f"{self.dataset}, {self.method}, {self.n_pairs} {kind}pairs, seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -62,10 +86,29 @@ def draw(cell: Cell) -> Task:
     if cell.dataset == "mnist":
         rows = np.random.RandomState(cell.seed).choice(60_000, N_IMAGES, replace=False)
         X, y = X[rows], y[rows]
-    n_held_out = N_HELD_OUT if cell.dataset in IMAGES else cell.n_pairs  # half and half, § 4.1
-    pairs = sample_pairs(y, cell.n_pairs + n_held_out, random_state=cell.seed)
-    train, test = pairs.split(n_held_out, random_state=cell.seed)
+    n_test = n_held_out(cell.dataset, cell.n_pairs)
+    train, test = sample_pairs(y, cell.n_pairs + n_test, random_state=cell.seed).split(n_test, random_state=cell.seed)
+    if cell.drawing == UNIFORM:  # scored on the same pairs, so that the two drawings compare
+        train = _uniform_pairs(y, cell.n_pairs, test, cell.seed)
     return Task(X, y, len(np.unique(y)), train, test, cell.dataset, cell.seed)
+
+
+def n_held_out(dataset: str, n_pairs: int) -> int:
+    """How many pairs a cell is scored on."""
+    return N_HELD_OUT if dataset in IMAGES else n_pairs  # half and half, § 4.1
+
+
+def can_be_drawn(dataset: str, n_pairs: int) -> bool:
+    """Whether a data set is large enough for so many pairs and those held out: the rule of `LARGEST_SHARE`."""
+    return (n_pairs + n_held_out(dataset, n_pairs)) / 2 <= LARGEST_SHARE * RARER_PAIRS[dataset]
+
+
+def _uniform_pairs(y: Array, n_pairs: int, test: Pairs, seed: int) -> Pairs:
+    """Pairs drawn evenly among all that are not held out."""
+    pairs = sample_pairs(y, n_pairs + len(test), balanced=False, random_state=seed)
+    taken = set(map(tuple, test.index.tolist()))
+    free = [place for place, pair in enumerate(pairs.index.tolist()) if tuple(pair) not in taken]
+    return pairs[np.random.RandomState(seed).permutation(free)[:n_pairs]]
 
 
 @lru_cache(maxsize=1)
@@ -271,6 +314,7 @@ class Experiment:
     methods: tuple[str, ...]
     seeds: int
     extra: tuple[tuple[str, str], ...] = ()  # (data set, method) that one of the paper's claims needs besides
+    drawings: tuple[str, ...] = (BALANCED,)
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -281,11 +325,16 @@ class Experiment:
         seeds = seeds or (1 if quick else self.seeds)
         both = [(dataset, method) for dataset in self.datasets for method in self.methods] + list(self.extra)
         return [
-            Cell(dataset, method, n_pairs, seed)
+            Cell(dataset, method, n_pairs, seed, drawing)
             for dataset, method in both
+            for drawing in self.drawings
             for n_pairs in self._numbers(dataset, quick)
             for seed in range(seeds)
         ]
+
+    def at(self, place: int) -> Experiment:
+        """The same with one number of pairs a data set, the first, the second or a later one."""
+        return replace(self, n_pairs={dataset: (numbers[place],) for dataset, numbers in self.n_pairs.items()})
 
     def _numbers(self, dataset: str, quick: bool) -> tuple[int, ...]:
         numbers = self.n_pairs[dataset]
@@ -293,7 +342,9 @@ class Experiment:
 
 
 TABLE = dict.fromkeys((*UCI, "reuters"), (100,))
-OWN = dict.fromkeys((*UCI, "digits"), (100,))  # not in the paper
+OWN = {dataset: (100, 300 if dataset in ("glass", "wine", "sonar") else 1000) for dataset in RARER_PAIRS}
+COUNTS = (50, 100, 200, 500, 1000, 2000, 5000)
+BOARD = {dataset: tuple(n for n in COUNTS if can_be_drawn(dataset, n)) for dataset in RARER_PAIRS}
 MNIST = {"mnist": (200, 500, 1000, 2000, 5000)}
 COIL20 = {"coil20": (200, 400, 1000, 2000, 4000)}
 COIL100 = {"coil100": (500, 1000, 2000, 4000, 8000)}
@@ -320,7 +371,15 @@ EXPERIMENTS: dict[str, Experiment] = {
             seeds=5,
             extra=(("coil100", "paper-linear"), ("coil100", "pairmargin-linear")),
         ),
-        Experiment("parts", "What each part of our default brings", OWN, PARTS, seeds=10),
+        Experiment("parts", "What each part of our default brings", OWN, PARTS, seeds=5),
+        Experiment(
+            "leaderboard",
+            "Leaderboard: every method, from few answers to many, drawn in two ways",
+            BOARD,
+            COMPARED,
+            seeds=5,
+            drawings=DRAWINGS,
+        ),
     )
 }
 
