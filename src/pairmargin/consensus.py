@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-from .cluster_count import clusters_to_use
+from .cluster_count import MOST, clusters_to_use, count_clusters, joined
 from .graph import TELEPORT, LinkedGraph, eigenvectors, neighbour_graph, rows_of_length_1
 from .inputs import Input
 from .pairs import Pairs
@@ -58,30 +58,37 @@ class Start(NamedTuple):
 
 
 def consensus_starts(
-    codes: Array, x: Input, n_clusters: int, pairs: Pairs, rng: RandomState, n_starts: int = 1
+    codes: Array, x: Input, n_clusters: int | None, pairs: Pairs, rng: RandomState, n_starts: int = 1
 ) -> list[Start]:
     """Cluster the codes and the inputs, which are the same rows, in many ways, and take what they agree on.
 
-    Every start but the first leaves half of the clusterings out, and one that is no news is dropped.
+    Every start but the first leaves half of the clusterings out, and one that is no news is dropped. Without a number
+    of clusters, the answers say how many there are.
     """
     with threadpool_limits(1):  # k-means on several threads adds up in an order that changes from run to run
         rows = _rows_to_look_at(len(codes), pairs, rng)
         codes, inputs, pairs = codes[rows], x.points(rows).astype(np.float64), _among(pairs, rows, len(codes))
         seeds = rng.randint(np.iinfo(np.int32).max, size=N_RUNS)
-        directions = pair_shaped_directions(codes, pairs, n_directions(n_clusters))
+        directions = pair_shaped_directions(codes, pairs, n_directions(n_clusters or MOST))
 
         def simple_runs(k: int) -> list[Array]:
             shaped = codes @ directions[:, -n_directions(k) :]
             return [run.labels for run in _runs(shaped, k, seeds[:N_TRIALS])]
 
-        n_used = clusters_to_use(n_clusters, pairs, simple_runs)
+        if n_clusters is None:
+            n_clusters = n_used = count_clusters(pairs, simple_runs, len(codes))
+        else:
+            n_used = clusters_to_use(n_clusters, pairs, simple_runs)
+        join = n_used < n_clusters  # these are pieces of clusters
         runs = [run for view in views(codes, inputs, pairs, n_used) for run in _runs(view, n_used, seeds[:RUNS_EACH])]
+        if join:
+            runs = [run._replace(labels=joined(run.labels, pairs)) for run in runs]
         votes = _votes(runs, pairs)
         starts: list[Start] = []
         for start in range(n_starts):
             heard = np.arange(len(runs)) if start == 0 else rng.choice(len(runs), len(runs) // 2, replace=False)
             agreed = consensus_space([runs[r].labels for r in heard], votes[heard], 2 * n_used)
-            labels = best_run(_runs(agreed, n_used, seeds), pairs, join=n_used < n_clusters)
+            labels = best_run(_runs(agreed, n_used, seeds), pairs, join)
             if all(adjusted_rand_score(labels, other.labels) < NO_NEWS for other in starts):
                 starts.append(Start(rows, labels))
         return starts
@@ -124,7 +131,7 @@ def consensus_space(runs: Sequence[Array], votes: Array, n_dims: int) -> Array:
 def _votes(runs: Sequence[Clustering], pairs: Pairs) -> Array:
     """How much each clustering has to say, the loudest 1."""
     agreements = np.array([agreement(run.labels, pairs) for run in runs])
-    return np.exp(LOUDNESS * (agreements - agreements.max()))
+    return np.asarray(np.exp(LOUDNESS * (agreements - agreements.max())))
 
 
 def _runs(points: Array, n_clusters: int, seeds: Array) -> list[Clustering]:

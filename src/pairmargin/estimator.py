@@ -28,7 +28,7 @@ from .start import code_spread, nearest_mean_head, start_head
 from .threads import threads_for
 from .training import AdamSteps, History, PaperSteps, Steps, settle, train
 from .trust import Trust, chances, judged, median_margin, same_chances
-from .validation import check_settings, layer_sizes, validated, warn_if_few_distinct
+from .validation import AUTO, check_both_kinds, check_settings, layer_sizes, validated, warn_if_few_distinct
 
 logger = logging.getLogger("pairmargin")
 Array = NDArray[Any]
@@ -50,8 +50,9 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters K.
+    n_clusters : int or "auto", default=8
+        Largest number of clusters K. Fewer are used where the answers call for it, see ``n_clusters_found_``. "auto"
+        takes the number that agrees best with the answers, of which there must be some of both kinds.
     hidden_layer_sizes : int or sequence of int, default=(100,)
         Units of each sigmoid layer. ``()`` gives the linear method on standardised input.
     visible : {"auto", "binary", "gaussian"}, default="auto"
@@ -136,8 +137,9 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         Weights (inputs, units) and biases of the layers.
     code_mean_, code_spread_ : ndarray of shape (d,), float
         Mean and spread of the codes where training started, both constant.
-    head_coef_, head_intercept_ : ndarray of shape (n_clusters, d), (n_clusters,)
-        The head: ``scores = (codes - code_mean_) / code_spread_ @ head_coef_.T + head_intercept_``.
+    head_coef_, head_intercept_ : ndarray of shape (k, d), (k,)
+        The head, one row for each of the k ≤ n_clusters clusters that are in use:
+        ``scores = (codes - code_mean_) / code_spread_ @ head_coef_.T + head_intercept_``.
     input_shift_, input_scale_ : ndarray of shape (n_features,)
         What is taken off X, and what it is divided by.
 
@@ -158,7 +160,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         hidden_layer_sizes: int | tuple[int, ...] = (100,),
         *,
         visible: str = "auto",
@@ -221,7 +223,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
 
     @classmethod
     def paper(
-        cls, n_clusters: int = 8, hidden_layer_sizes: int | tuple[int, ...] = (100,), **changes: Any
+        cls, n_clusters: int | str = 8, hidden_layer_sizes: int | tuple[int, ...] = (100,), **changes: Any
     ) -> MaxMarginClustering:
         """The paper's settings: λ = 0.02, β = 1, γ_W = 1/(λ(i + 1)), γ_θ = 0.01, CD-1.
 
@@ -262,21 +264,25 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         warm = self.warm_start and hasattr(self, "head_coef_")
         data = validated(self, X, reset=not warm, accept_sparse="csr")
         check_settings(self.get_params(deep=False), data.shape[0])
+        n_clusters = None if self.n_clusters == AUTO else int(self.n_clusters)
         sizes = layer_sizes(self.hidden_layer_sizes)
         pairs = Pairs.check(pairs, data.shape[0]).resolve(self.on_conflict)
-        warn_if_few_distinct(data, self.n_clusters)
+        if n_clusters is None:
+            check_both_kinds(pairs)
+        else:
+            warn_if_few_distinct(data, n_clusters)
         rng = check_random_state(self.random_state)
         device = _device(self.device)
         with _shown(self.verbose):
             if warm:
                 scaling, history = self._scaling(), self.pretraining_history_
                 x = scaling.apply(data, device)
-                starts = [self._network(data.dtype, device, sizes)]
+                starts = [self._known_network(data.dtype, device, sizes, n_clusters)]
             else:
                 scaling = Scaling.learn(data, self.visible if sizes or self.visible != "auto" else GAUSSIAN)
                 x = scaling.apply(data, device)
                 layers, history = self._pretrain(x, sizes, scaling.visible, rng, device)
-                starts = self._starts(x, layers, pairs, rng)
+                starts = self._starts(x, layers, n_clusters, pairs, rng)
             neighbours = self._neighbours(x)
             network = self._most_promising(starts, x, pairs, neighbours)
             trust = self._judge(network, x, pairs, neighbours, rng)
@@ -291,7 +297,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         return np.asarray(self.decision_function(X).argmax(1))
 
     def decision_function(self, X: ArrayLike) -> Array:
-        """Scores of shape (n_samples, n_clusters)."""
+        """Scores of shape (n_samples, k), one column for each of the k ≤ n_clusters clusters that are in use."""
         network, x = self._ready(X)
         with threads_for(x.shape[0], *_widths(network)):
             return np.asarray(network.scores(x).cpu().numpy())
@@ -322,7 +328,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             return pair_margins(scores, torch.from_numpy(asked)).numpy()
 
     def predict_proba(self, X: ArrayLike) -> Array:
-        """The chance of every cluster for every row of X, of shape (n_samples, n_clusters).
+        """The chance of every cluster for every row of X, of shape (n_samples, k).
 
         As sharp as the answers allow: networks that had not seen an answer were asked how sure they were of it.
         """
@@ -373,7 +379,9 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             like = x.rows(slice(0, 1))
             return pretrain(x, sizes, visible, settings, generator, like, self._reporter("pretrain"))
 
-    def _starts(self, x: Input, layers: list[Layer], pairs: Pairs, rng: RandomState) -> list[Network]:
+    def _starts(
+        self, x: Input, layers: list[Layer], n_clusters: int | None, pairs: Pairs, rng: RandomState
+    ) -> list[Network]:
         """Networks to train from, each with its own copy of the layers."""
         codes = Network(layers).codes(x)
         centre = codes.mean(0)
@@ -386,11 +394,12 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             return Network(own, centre, spread, torch.from_numpy(head).to(codes), torch.from_numpy(bias).to(codes))
 
         if self.init != "consensus":
-            heads = [start_head(centred, self.n_clusters, pairs, self.init, rng) for _ in range(self.n_init)]
+            assert n_clusters is not None  # `check_settings` has seen to it
+            heads = [start_head(centred, n_clusters, pairs, self.init, rng) for _ in range(self.n_init)]
             return [with_head(*head) for head in heads]
         networks = []
-        for start in consensus_starts(centred, x, self.n_clusters, pairs, rng, self.n_init):
-            networks.append(with_head(*nearest_mean_head(centred[start.rows], start.labels, self.n_clusters)))
+        for start in consensus_starts(centred, x, n_clusters, pairs, rng, self.n_init):
+            networks.append(with_head(*nearest_mean_head(centred[start.rows], start.labels)))
             self._settle(networks[-1], x, start)
         return networks
 
@@ -503,14 +512,21 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     def _scaling(self) -> Scaling:
         return Scaling(self.visible_, self.input_shift_, self.input_scale_)
 
-    def _network(self, dtype: Any, device: torch.device, sizes: tuple[int, ...] | None = None) -> Network:
-        """The stored model as tensors; ``sizes`` are the ones asked for in a warm start."""
-        known = tuple(len(b) for b in self.intercepts_)
-        if sizes is not None and (sizes, self.n_clusters) != (known, len(self.head_coef_)):
+    def _known_network(
+        self, dtype: Any, device: torch.device, sizes: tuple[int, ...], n_clusters: int | None
+    ) -> Network:
+        """The stored model, to go on from, if it is what is asked for."""
+        known, n_used = tuple(len(b) for b in self.intercepts_), len(self.head_coef_)
+        if sizes != known or (n_clusters is not None and n_clusters < n_used):
             raise InvalidParameterError(
-                f"warm_start goes on with hidden_layer_sizes={known} and n_clusters={len(self.head_coef_)}, but "
-                f"{sizes} and {self.n_clusters} are asked for; set warm_start=False to start anew"
+                f"warm_start goes on with hidden_layer_sizes={known} and {n_used} clusters, but "
+                f"hidden_layer_sizes={sizes} and n_clusters={n_clusters} are asked for; set warm_start=False to start "
+                "anew"
             )
+        return self._network(dtype, device)
+
+    def _network(self, dtype: Any, device: torch.device) -> Network:
+        """The stored model as tensors."""
 
         def tensor(a: Array) -> torch.Tensor:
             return torch.tensor(a.astype(dtype), device=device)

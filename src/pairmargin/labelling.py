@@ -30,7 +30,7 @@ def agreeing_labels(scores: Array, pairs: Pairs, price: float) -> Array:
     Whole components of the must-links move first, then points one by one: only together can the points of a component
     change their mind, and only alone can one of them leave it.
     """
-    best = scores.argmax(1)
+    best: Array = scores.argmax(1)
     asked = pairs.points
     if not len(asked) or not price:
         return best

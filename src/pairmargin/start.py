@@ -28,7 +28,6 @@ Array = NDArray[Any]
 N_RUNS = 20  # k-means runs, of which the one that agrees best with the pairs is kept
 N_TRIALS = 5  # of them, to see how many clusters the pairs call for
 SAMPLE = 10_000  # k-means looks at no more points than this
-FAR = 100.0  # in median margins, so that training cannot wake an empty cluster, nor a new point fall into it
 LENGTH = 2.0  # of the codes that the head sees; docs/design/start-and-scale.md
 WIDEST = 1_000  # codes wider than this are first reduced to half as many principal components
 
@@ -47,13 +46,13 @@ def code_spread(codes: Array) -> float:
 
 
 def start_head(codes: Array, n_clusters: int, pairs: Pairs, init: str, rng: RandomState) -> tuple[Array, Array]:
-    """The head's weights (K, d) and biases (K,) for codes of mean 0, as ``init`` asks."""
+    """The head's weights (k, d) and biases (k,) for codes of mean 0, as ``init`` asks; k ≤ K clusters have points."""
     if init == "random":
         return _unit_margin(codes, rng.standard_normal((n_clusters, codes.shape[1])), np.zeros(n_clusters))
     with threadpool_limits(1):  # k-means on several threads adds up in an order that changes from run to run
         if init == "pairs" and pairs.same.any():
             return pair_shaped_head(codes, n_clusters, pairs, rng)
-        return nearest_mean_head(codes, kmeans(codes, n_clusters, rng, n_init=10).labels, n_clusters)
+        return nearest_mean_head(codes, kmeans(codes, n_clusters, rng, n_init=10).labels)
 
 
 def best_run(runs: Sequence[Clustering], pairs: Pairs, join: bool) -> Array:
@@ -78,7 +77,7 @@ def pair_shaped_head(codes: Array, n_clusters: int, pairs: Pairs, rng: RandomSta
     n_used = clusters_to_use(n_clusters, pairs, lambda k: [run.labels for run in runs_for(k, seeds[:N_TRIALS])])
     labels = best_run(runs_for(n_used, seeds), pairs, join=n_used < n_clusters)
     directions = directions[:, -n_directions(n_used) :]
-    head, bias = nearest_mean_head(codes @ directions, labels, n_clusters)
+    head, bias = nearest_mean_head(codes @ directions, labels)
     return head @ directions.T, bias
 
 
@@ -118,17 +117,15 @@ def agreement(labels: Array, pairs: Pairs) -> float:
     return float(np.mean([np.average(kept[k], weights=pairs.weight[k]) for k in (pairs.same, ~pairs.same) if k.any()]))
 
 
-def nearest_mean_head(codes: Array, labels: Array, n_clusters: int) -> tuple[Array, Array]:
-    """The linear scores whose best cluster is the one with the nearest mean, with a median margin of 1."""
-    n = len(codes)
-    counts = np.bincount(labels, minlength=n_clusters)
-    members = sp.csr_array((np.ones(n), (labels, np.arange(n))), shape=(n_clusters, n))
-    means = (members @ codes) / np.maximum(counts, 1)[:, None]  # (K, d)
-    bias = -0.5 * (means**2).sum(1)  # argmin ‖h − m‖² = argmax h·m − ‖m‖²/2
-    used = counts > 0
-    means[used], bias[used] = _unit_margin(codes, means[used], bias[used])
-    bias[~used] = (codes @ means[used].T + bias[used]).max(1).min() - FAR  # an empty cluster wins nowhere, ever
-    return means, bias
+def nearest_mean_head(codes: Array, labels: Array) -> tuple[Array, Array]:
+    """The linear scores whose best cluster is the one with the nearest mean, with a median margin of 1.
+
+    A label that nobody has gets no row.
+    """
+    _, labels, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    members = sp.csr_array((np.ones(len(codes)), (labels, np.arange(len(codes)))))  # (k, n)
+    means = (members @ codes) / counts[:, None]  # (k, d)
+    return _unit_margin(codes, means, -0.5 * (means**2).sum(1))  # argmin ‖h − m‖² = argmax h·m − ‖m‖²/2
 
 
 def _unit_margin(codes: Array, head: Array, bias: Array) -> tuple[Array, Array]:
