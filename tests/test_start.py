@@ -80,29 +80,29 @@ def test_best_cluster_is_the_one_with_the_nearest_mean_and_the_median_margin_is_
         labels = rng.permutation(np.arange(40) % n_clusters)
         means = np.array([codes[labels == k].mean(0) for k in range(n_clusters)])
         nearest = ((codes[:, None] - means[None]) ** 2).sum(2).argmin(1)
-        scores = scores_of(codes, nearest_mean_head(codes, labels, n_clusters))
+        scores = scores_of(codes, nearest_mean_head(codes, labels))
         np.testing.assert_array_equal(scores.argmax(1), nearest)
         assert np.median(margins(scores)) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("empty", [[0], [3], [0, 2], [0, 1, 3]])
-@pytest.mark.parametrize("unit", [0.1, 1.0, 1e3])
-def test_empty_clusters_never_win(empty: list[int], unit: float) -> None:
+def test_a_label_that_nobody_has_gets_no_row(empty: list[int]) -> None:
     occupied = [k for k in range(4) if k not in empty]
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        codes = unit * centred(rng.normal(size=(30, 3)))
-        labels = rng.permutation(np.array(occupied)[np.arange(30) % len(occupied)])
-        scores = scores_of(codes, nearest_mean_head(codes, labels, 4))
-        assert not np.isin(scores.argmax(1), empty).any()
-        assert np.isfinite(scores).all()
+    rng = np.random.default_rng(0)
+    codes = centred(rng.normal(size=(30, 3)))
+    places = np.arange(30) % len(occupied)
+
+    head = nearest_mean_head(codes, np.array(occupied)[places])
+
+    assert head[0].shape == (len(occupied), 3)
+    for found, wanted in zip(head, nearest_mean_head(codes, places), strict=True):
+        np.testing.assert_array_equal(found, wanted)
 
 
 def test_codes_that_all_coincide_give_finite_scores() -> None:
-    head, bias = nearest_mean_head(np.zeros((5, 3)), np.zeros(5, dtype=int), 4)
+    head, bias = nearest_mean_head(np.zeros((5, 3)), np.array([0, 0, 1, 1, 1]))
     assert np.isfinite(head).all()
     assert np.isfinite(bias).all()
-    assert bias.argmax() == 0
 
 
 def test_spread_brings_codes_to_one_length_whatever_their_unit() -> None:

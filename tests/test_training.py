@@ -281,13 +281,13 @@ def test_training_with_adam_steps_equals_adam_on_autograd(sizes: tuple[int, ...]
     rates = [layer_rate] * (len(leaves) - 2) + [head_rate] * 2
     adam = torch.optim.Adam([{"params": [p], "lr": rate} for p, rate in zip(leaves, rates, strict=True)])
     values = []
-    for _ in range(8):
+    for _ in range(7):
         adam.zero_grad()
         value = plain_objective(leaves, network.centre, x, problem)
         value.backward()
         values.append(float(value.detach()))
         adam.step()
-    history = train(network, x, problem, AdamSteps(network, head_rate, layer_rate), max_iter=8, tol=0.0)
+    history = train(network, x, problem, AdamSteps(network, head_rate, layer_rate), max_iter=7, tol=0.0)
     np.testing.assert_allclose([row["objective"] for row in history[:-1]], values, rtol=1e-9)
     for found, expected in zip(network.parameters, leaves, strict=True):
         np.testing.assert_allclose(found, expected.detach(), rtol=1e-7, atol=1e-9)

@@ -2,7 +2,7 @@
 
 k-means cuts the data into clusters of about one size. With as many clusters as there are classes it tears a class of
 half the data into pieces. So the start asks the answers how many classes of one size would be as mixed as these are.
-If that is far fewer than were asked for, it takes twice as many as that and joins those that must-links lie across.
+If that is far fewer than were asked for, it takes four times as many as that and joins those with must-links across.
 
 symbol | name        | meaning
 a      | `kept`      | share of the must-links within one cluster
@@ -29,7 +29,7 @@ TRIED = (2, 3, 5, 8, 12, 20)  # numbers of clusters to read π off
 CANDIDATES = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 28, 34, 40, 50, 60, 70, 85, 100)  # to count clusters
 MOST = CANDIDATES[-1]
 NEARLY = 0.95  # of the best agreement is enough for the fewest clusters
-PIECES = 2.0  # clusters for every class of the 1/π that there seem to be
+PIECES = 4.0  # clusters for every class of the 1/π that there seem to be
 N_FOLDS = 5  # answers that say which pieces to join are not those that judge it
 SURE = 1.0  # standard errors of doubt, in favour of the number of clusters asked for
 TINY = 1e-6  # in place of shares that must not be 0

@@ -79,19 +79,28 @@ def consensus_starts(
             n_clusters = n_used = count_clusters(pairs, simple_runs, len(codes))
         else:
             n_used = clusters_to_use(n_clusters, pairs, simple_runs)
-        join = n_used < n_clusters  # these are pieces of clusters
         runs = [run for view in views(codes, inputs, pairs, n_used) for run in _runs(view, n_used, seeds[:RUNS_EACH])]
-        if join:
+        found: list[Array] = []
+        if n_used < n_clusters:  # these are pieces of clusters, to be joined before anyone votes
+            simple = _runs(codes @ directions[:, -n_directions(n_used) :], n_used, seeds)
+            found.append(best_run(simple, pairs, join=True))
             runs = [run._replace(labels=joined(run.labels, pairs)) for run in runs]
+            n_used = int(np.median([run.labels.max() + 1 for run in runs]))
         votes = _votes(runs, pairs)
-        starts: list[Start] = []
-        for start in range(n_starts):
-            heard = np.arange(len(runs)) if start == 0 else rng.choice(len(runs), len(runs) // 2, replace=False)
+        while len(found) < n_starts:
+            heard = rng.choice(len(runs), len(runs) // 2, replace=False) if found else np.arange(len(runs))
             agreed = consensus_space([runs[r].labels for r in heard], votes[heard], 2 * n_used)
-            labels = best_run(_runs(agreed, n_used, seeds), pairs, join)
-            if all(adjusted_rand_score(labels, other.labels) < NO_NEWS for other in starts):
-                starts.append(Start(rows, labels))
-        return starts
+            found.append(best_run(_runs(agreed, n_used, seeds), pairs, join=n_used < n_clusters))
+        return [Start(rows, labels) for labels in _that_differ(found)]
+
+
+def _that_differ(clusterings: Sequence[Array]) -> list[Array]:
+    """Those that are not as good as the same as one before them."""
+    kept: list[Array] = []
+    for labels in clusterings:
+        if all(adjusted_rand_score(labels, other) < NO_NEWS for other in kept):
+            kept.append(labels)
+    return kept
 
 
 def views(codes: Array, inputs: Array, pairs: Pairs, n_clusters: int) -> list[Array]:
