@@ -63,12 +63,6 @@ def trainings(monkeypatch):
     return seen
 
 
-class WithoutChances(MaxMarginClustering):
-    """What the checks of sparse data can do with: they take whoever has `predict_proba` for a classifier."""
-
-    predict_proba = property()  # hasattr() is False
-
-
 @parametrize_with_checks(
     [
         MaxMarginClustering(),
@@ -77,8 +71,6 @@ class WithoutChances(MaxMarginClustering):
     ]
 )
 def test_scikit_learn_checks(estimator, check):
-    if check.func.__name__ in ("check_estimator_sparse_array", "check_estimator_sparse_matrix"):
-        estimator = WithoutChances(**estimator.get_params())
     check(estimator)
 
 
@@ -310,7 +302,7 @@ def test_same_seed_same_bits(settings, wine, wine_pairs):
     np.testing.assert_array_equal(runs[0].head_coef_, runs[1].head_coef_)
     np.testing.assert_array_equal(runs[0].coefs_[0], runs[1].coefs_[0])
     np.testing.assert_array_equal(runs[0].suspicious_pairs_, runs[1].suspicious_pairs_)
-    np.testing.assert_array_equal(runs[0].predict_proba(wine[0]), runs[1].predict_proba(wine[0]))
+    np.testing.assert_array_equal(runs[0].cluster_proba(wine[0]), runs[1].cluster_proba(wine[0]))
 
 
 def test_the_global_generators_are_left_alone(wine, wine_pairs):
@@ -342,7 +334,7 @@ def test_one_thread_and_two_give_the_same_labels():
 def test_dtype_follows_x(dtype, wine, wine_pairs):
     X = wine[0].astype(dtype)
     model = MaxMarginClustering(3, **QUICK).fit(X, pairs=wine_pairs)
-    computed = (model.transform(X), model.decision_function(X), model.predict_proba(X), model.pair_proba(X, [(0, 1)]))
+    computed = (model.transform(X), model.decision_function(X), model.cluster_proba(X), model.pair_proba(X, [(0, 1)]))
     for array in (model.head_coef_, model.coefs_[0], *computed):
         assert array.dtype == dtype
 
@@ -363,7 +355,7 @@ def test_sparse_gives_what_dense_gives(sizes, visible):
     sparse = MaxMarginClustering(3, sizes, **settings).fit(sp.csr_array(X), pairs=pairs)
     np.testing.assert_allclose(sparse.decision_function(sp.csr_array(X)), dense.decision_function(X), atol=1e-6)
     np.testing.assert_array_equal(sparse.predict(sp.csr_matrix(X)), dense.predict(X))
-    np.testing.assert_allclose(sparse.predict_proba(sp.csr_array(X)), dense.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(sparse.cluster_proba(sp.csr_array(X)), dense.cluster_proba(X), atol=1e-6)
 
 
 def test_frames_in_and_frames_out(wine, wine_pairs):
@@ -386,7 +378,7 @@ def test_clones_copies_and_pickles(wine, wine_pairs):
     assert clone(model).get_params() == model.get_params()
     for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(other.decision_function(wine[0]), model.decision_function(wine[0]))
-        np.testing.assert_array_equal(other.predict_proba(wine[0]), model.predict_proba(wine[0]))
+        np.testing.assert_array_equal(other.cluster_proba(wine[0]), model.cluster_proba(wine[0]))
 
 
 def test_fit_predict_takes_pairs(wine, wine_pairs):
@@ -405,7 +397,7 @@ def test_verbose_logs_and_callback_is_called(wine, caplog):
 
 def test_an_unfitted_model_says_so(wine):
     model = MaxMarginClustering(3)
-    for ask in (model.predict, model.predict_proba, lambda X: model.pair_proba(X, [(0, 1)])):
+    for ask in (model.predict, model.cluster_proba, lambda X: model.pair_proba(X, [(0, 1)])):
         with pytest.raises(NotFittedError):
             ask(wine[0])
 

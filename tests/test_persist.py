@@ -50,7 +50,7 @@ def test_round_trip_gives_the_same_scores_bit_for_bit(sizes, dtype, iris, tmp_pa
     again = load(tmp_path / "m.safetensors")
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(again.cluster_proba(X), model.cluster_proba(X))
     np.testing.assert_array_equal(again.pair_proba(X, pairs), model.pair_proba(X, pairs))
     assert again.get_params() == model.get_params()
     learned = {name for name in vars(model) if name.endswith("_")}
@@ -103,7 +103,7 @@ def test_a_file_of_format_1_loads_for_ever(iris):
     np.testing.assert_allclose(model.decision_function(iris[0])[::30], recorded["scores"], rtol=1e-10)
     np.testing.assert_array_equal(model.predict(iris[0]), recorded["labels"])
     assert model.n_clusters == model.n_clusters_found_ == 3
-    chance = model.predict_proba(iris[0])  # what it knew nothing of can still be asked
+    chance = model.cluster_proba(iris[0])  # what it knew nothing of can still be asked
     np.testing.assert_allclose(chance.sum(1), 1)
     np.testing.assert_array_equal(chance.argmax(1), recorded["labels"])
     assert (model.error_rate_, len(model.answer_trust_), len(model.suspicious_pairs_)) == (0, 0, 0)

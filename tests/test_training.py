@@ -220,6 +220,37 @@ def test_objective_falls_on_an_easy_toy(sizes: tuple[int, ...], solver: str) -> 
     assert np.mean(shares) < 0.6
 
 
+def table(scores: list[list[float]]) -> tuple[Network, DenseInput]:
+    """A network that can give every point any scores: the head is a table of them."""
+    head = torch.tensor(scores, dtype=torch.float64).T.contiguous()
+    n_clusters, n_points = head.shape
+    network = Network([], torch.zeros(n_points).double(), 1.0, head, torch.zeros(n_clusters).double())
+    return network, DenseInput(torch.eye(n_points).double())
+
+
+@pytest.mark.parametrize("price", [0.0, 1.0])
+def test_a_point_goes_where_its_neighbours_are_if_that_has_a_price(price: float) -> None:
+    network, x = table([[0.0, 1.0], [3.0, 0.0], [3.0, 0.0], [0.0, 3.0], [0.0, 3.0]])
+    neighbours = torch.tensor([[1], [2], [0], [4], [3]])  # three, and two others
+    problem = Problem.build(Pairs.empty(), 5, Prices(0.0, 0.0, price), like=network.head, neighbours=neighbours)
+    train(network, x, problem, AdamSteps(network, 0.05, 0.0), max_iter=100, tol=0.0)
+    assert network.scores(x).argmax(1).tolist() == ([0, 0, 0, 1, 1] if price else [1, 0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("price", [0.0, 20.0])
+def test_clusters_keep_their_shares_if_that_has_a_price(price: float) -> None:
+    """The head's bias is there for all, so the one answer takes them all along."""
+    network, x = table([[0.5, 0.0], [0.0, 0.4]] * 10)
+    prices, shares = Prices(0.001, 0.0, balance_weight=price), torch.tensor([0.5, 0.5])
+    problem = Problem.build(Pairs([(0, 1)], [True]), 20, prices, like=network.head, shares=shares)
+    train(network, x, problem, AdamSteps(network, 0.05, 0.0), max_iter=300, tol=0.0)
+    scores = network.scores(x)
+    found = scores.argmax(1)
+    assert found[0] == found[1]  # the answer is heard all the same
+    assert found.bincount().tolist() == ([11, 9] if price else [20])
+    assert (float((scores.softmax(1).mean(0) - 0.5).abs().max()) < 0.005) == (price > 0)
+
+
 # The steps
 
 

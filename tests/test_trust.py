@@ -85,7 +85,7 @@ def test_chances_of_clusters_sum_to_1_and_those_of_pairs_follow(blobs: tuple[np.
     X, y = blobs
     model = MaxMarginClustering(3, random_state=0).fit(X, pairs=sample_pairs(y, 60, random_state=0))
 
-    chance = model.predict_proba(X)
+    chance = model.cluster_proba(X)
 
     np.testing.assert_allclose(chance.sum(1), 1)
     np.testing.assert_array_equal(chance.argmax(1), model.predict(X))
@@ -116,4 +116,4 @@ def test_what_cannot_be_judged_is_trusted(blobs: tuple[np.ndarray, np.ndarray], 
     model = MaxMarginClustering(**({"n_clusters": 3, "random_state": 0} | settings)).fit(X, pairs=pairs)
     assert (model.answer_trust_ == 1).all()
     assert model.error_rate_ == 0
-    np.testing.assert_allclose(model.predict_proba(X).sum(1), 1)
+    np.testing.assert_allclose(model.cluster_proba(X).sum(1), 1)

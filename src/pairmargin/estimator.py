@@ -98,7 +98,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         What an answer is worth, in margins, when ``labels_`` are decided; 0 leaves them to the scores alone.
     robust : bool, default=True
         Judge every answer by networks that have learned from others only, and let those count less that are likely to
-        be wrong. It also tells how sure `predict_proba` may be.
+        be wrong. It also tells how sure `cluster_proba` may be.
     on_conflict : {"raise", "drop", "keep"}, default="raise"
         What to do with pairs that contradict each other.
     warm_start : bool, default=False
@@ -266,7 +266,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         check_settings(self.get_params(deep=False), data.shape[0])
         n_clusters = None if self.n_clusters == AUTO else int(self.n_clusters)
         sizes = layer_sizes(self.hidden_layer_sizes)
-        pairs = Pairs.check(pairs, data.shape[0]).resolve(self.on_conflict)
+        given = Pairs.check(pairs, data.shape[0])
+        pairs = given.resolve(self.on_conflict)
         if n_clusters is None:
             check_both_kinds(pairs)
         else:
@@ -286,10 +287,13 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             neighbours = self._neighbours(x)
             network = self._most_promising(starts, x, pairs, neighbours)
             trust = self._judge(network, x, pairs, neighbours, rng)
+            if warm:  # this network has learned from answers that it now judges
+                trust = trust._replace(sharpness=self.sharpness_)
             trusted = Pairs(pairs.index, pairs.same, pairs.weight * trust.trust)
             training_history = self._train(network, x, trusted, neighbours, self.max_iter, self._reporter("train"))
             self._store(scaling, network, history, training_history)
-            self._store_answers(network.scores(x), trusted, trust)
+            self._store_labels(network.scores(x), trusted)
+            self._store_trust(trust, given.is_in(pairs))
         return self
 
     def predict(self, X: ArrayLike) -> Array:
@@ -327,7 +331,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         with threads_for(len(asked), scores.shape[1], 1):
             return pair_margins(scores, torch.from_numpy(asked)).numpy()
 
-    def predict_proba(self, X: ArrayLike) -> Array:
+    def cluster_proba(self, X: ArrayLike) -> Array:
         """The chance of every cluster for every row of X, of shape (n_samples, k).
 
         As sharp as the answers allow: networks that had not seen an answer were asked how sure they were of it.
@@ -501,13 +505,18 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         self.pretraining_history_, self.history_ = pretraining, training
         self.n_iter_, self.objective_ = training[-1]["iteration"], _lowest(training)
 
-    def _store_answers(self, scores: torch.Tensor, pairs: Pairs, trust: Trust) -> None:
-        """Keep the labels, and what there is to say about the answers."""
+    def _store_labels(self, scores: torch.Tensor, pairs: Pairs) -> None:
+        """Keep the clusters of the points, and what a margin is worth."""
         self.labels_ = agreeing_labels(scores.cpu().numpy(), pairs, self.answer_price)
         self.n_clusters_found_ = len(np.unique(self.labels_))
-        self.score_unit_, self.sharpness_ = median_margin(scores), trust.sharpness
-        self.error_rate_, self.answer_trust_ = trust.error_rate, trust.trust
-        self.suspicious_pairs_ = np.argsort(trust.right, kind="stable")
+        self.score_unit_ = median_margin(scores)
+
+    def _store_trust(self, trust: Trust, kept: Array) -> None:
+        """Keep what there is to say about the answers that were given, of which some were not kept."""
+        self.sharpness_, self.error_rate_ = trust.sharpness, trust.error_rate
+        self.answer_trust_, right = np.zeros(len(kept)), np.zeros(len(kept))
+        self.answer_trust_[kept], right[kept] = trust.trust, trust.right
+        self.suspicious_pairs_ = np.argsort(right, kind="stable")
 
     def _scaling(self) -> Scaling:
         return Scaling(self.visible_, self.input_shift_, self.input_scale_)
@@ -520,8 +529,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         if sizes != known or (n_clusters is not None and n_clusters < n_used):
             raise InvalidParameterError(
                 f"warm_start goes on with hidden_layer_sizes={known} and {n_used} clusters, but "
-                f"hidden_layer_sizes={sizes} and n_clusters={n_clusters} are asked for; set warm_start=False to start "
-                "anew"
+                f"hidden_layer_sizes={sizes} and n_clusters={self.n_clusters!r} are asked for; set "
+                "warm_start=False to start anew"
             )
         return self._network(dtype, device)
 

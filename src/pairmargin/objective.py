@@ -191,7 +191,7 @@ def _balance(scores: Tensor, problem: Problem) -> tuple[Tensor, Tensor | float]:
     if not price:
         return scores.new_zeros(()), 0.0
     chance = scores.softmax(1)
-    mean = chance.mean(0)
+    mean = chance.mean(0).clamp_min(torch.finfo(scores.dtype).tiny)
     surprise = (mean / problem.shares).log()
     slope = chance * (surprise - (chance @ surprise)[:, None]) / len(scores)
     return price * (mean * surprise).sum(), price * slope

@@ -31,6 +31,7 @@ _ARRAYS = ("labels_", "code_mean_", "head_coef_", "head_intercept_", "input_shif
 _FACTS = ("visible_", "code_spread_", "n_iter_", "objective_", "history_", "pretraining_history_", "n_features_in_")
 _ARRAYS_OF_2 = ("suspicious_pairs_", "answer_trust_")  # since format 2
 _FACTS_OF_2 = ("n_clusters_found_", "score_unit_", "sharpness_", "error_rate_")
+OLD_STARTS = {"graph": "consensus"}  # what took their place
 _LIBRARIES = ("numpy", "scikit-learn", "torch", "safetensors")
 
 
@@ -119,6 +120,8 @@ def _own_metadata(path: Path, metadata: dict[str, str] | None) -> dict[str, str]
 def _rebuild(metadata: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> MaxMarginClustering:
     """A model from what the file says."""
     settings = metadata["settings"]
+    if settings.get("init") in OLD_STARTS:
+        settings["init"] = OLD_STARTS[settings["init"]]
     if isinstance(settings["hidden_layer_sizes"], list):
         settings["hidden_layer_sizes"] = tuple(settings["hidden_layer_sizes"])
     model = MaxMarginClustering(**settings)
@@ -138,7 +141,7 @@ def _rebuild(metadata: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) 
 
 
 def _tell_what_format_1_did_not_know(facts: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
-    """Such a model has not judged its answers, and is as sure as one is that has seen none."""
+    """Such a model has not judged its answers, and is as sure as one that has seen none."""
     unjudged = Trust.complete(0)
     arrays |= {"suspicious_pairs_": np.empty(0, dtype=np.intp), "answer_trust_": unjudged.trust}
     facts |= {"n_clusters_found_": len(np.unique(arrays["labels_"])), "score_unit_": 1.0}
