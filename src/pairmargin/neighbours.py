@@ -1,7 +1,7 @@
 """The nearest neighbours of every point: exact for thousands of points, by an index for more.
 
 Of 60 000 × 784 pixels, faiss finds 10 neighbours in 24 s, 98.6 % of them the true ones; scikit-learn, which compares
-all with all, takes 200 s (docs/design/neighbours.md).
+all with all, takes 200 s (docs/design/neighbours-and-balance.md).
 """
 
 from __future__ import annotations
