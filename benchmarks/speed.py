@@ -30,7 +30,7 @@ import readme
 from pairmargin import Pairs
 from pairmargin.inputs import BINARY, DenseInput
 from pairmargin.network import Layer, Network
-from pairmargin.objective import Problem, assignments, objective_and_subgradient
+from pairmargin.objective import Prices, Problem, assignments, objective_and_subgradient
 from pairmargin.rbm import RBM, Pretraining, train_rbm
 from pairmargin.threads import threads_for
 from pairmargin.training import AdamSteps, train
@@ -115,14 +115,14 @@ def training_iteration(rounds: int, n: int) -> list[tuple[str, float, str]]:
     layers = [Layer(w.clone(), torch.zeros(w.shape[1])) for w in weights[:-1]]
     network = Network(layers, torch.full((100,), 0.5), 1.0, weights[-1].T.contiguous(), torch.zeros(10))
     pairs = random_pairs(n, 5000, np.random.RandomState(0))
-    problem = Problem.build(pairs, n, weight_penalty=0.02, free_weight=1.0, like=x)
+    problem = Problem.build(pairs, n, Prices(0.02, 1.0), like=x)
     steps = AdamSteps(network, 1e-4, 1e-4)
     data = DenseInput(x)
 
     def ours() -> None:
         scores = network.scores(data)
         _, _, step = objective_and_subgradient(scores, problem, network.squared_norm)
-        steps(network.gradients(data, step, problem.weight_penalty), 1)
+        steps(network.gradients(data, step, problem.prices.weight_penalty), 1)
 
     units = [torch.rand(n, width) for width in sizes[1:]]
 
@@ -148,7 +148,7 @@ def growth(rounds: int) -> list[tuple[str, float, str]]:
         x = torch.rand(n, 64)
         network = Network([Layer(torch.randn(64, 100) * 0.1, torch.zeros(100))], torch.full((100,), 0.5), 1.0,
                           torch.randn(10, 100), torch.zeros(10))  # fmt: skip
-        problem = Problem.build(random_pairs(n, 500, rng), n, weight_penalty=0.02, free_weight=1.0, like=x)
+        problem = Problem.build(random_pairs(n, 500, rng), n, Prices(0.02, 1.0), like=x)
         return lambda: train(network, DenseInput(x), problem, AdamSteps(network, 1e-3, 1e-3), max_iter=3, tol=0.0)
 
     def pair_search(n_pairs: int, n_clusters: int) -> Work:

@@ -21,6 +21,7 @@ import pairmargin
 from pairmargin import cli, cli_experiment
 from pairmargin.experiments import runner, specs
 from pairmargin.experiments.runner import Progress
+from pairmargin.experiments.unfinished import LIMIT
 
 HOME = Path(pairmargin.__file__).parents[1]
 APP = typer.Typer(cls=cli._Commands)
@@ -103,7 +104,7 @@ def test_run_hands_on_its_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     real = runner.run_experiment
     monkeypatch.setattr(runner, "run_experiment", watched)
-    options = "--seeds 4 --jobs 3 --again --dataset line --dataset curve --method halves --results other"
+    options = "--seeds 4 --jobs 3 --again --dataset line --dataset curve --method halves --limit 9 --results other"
     assert command("run", "tiny", *options.split())[0] == 0
     assert seen == {
         "name": "tiny",
@@ -114,6 +115,7 @@ def test_run_hands_on_its_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "again": True,
         "datasets": ["line", "curve"],
         "methods": ["halves"],
+        "limit": 9.0,
     }
     assert command("run", "tiny", "--quick")[0] == 0
     assert seen == {
@@ -125,6 +127,7 @@ def test_run_hands_on_its_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "again": False,
         "datasets": None,
         "methods": None,
+        "limit": LIMIT,
     }
 
 

@@ -18,7 +18,7 @@ from pairmargin import CMMC, ConflictingPairsError, InvalidPairsError, InvalidPa
 from pairmargin.baselines import cmmc
 from pairmargin.baselines.cmmc import Objective, Place, Planes, concave_convex, lowest_convex, simplex_minimum
 from pairmargin.metrics import clustering_accuracy
-from pairmargin.objective import Problem, objective
+from pairmargin.objective import Prices, Problem, objective
 from pairmargin.start import start_head
 
 SEEDS = pytest.mark.parametrize("seed", range(3))
@@ -77,11 +77,13 @@ def test_the_losses_are_those_of_plain_loops(seed):
 def test_the_objective_is_the_one_of_the_deep_method(seed):
     points, pairs, head = small_problem(seed)
     scores = torch.from_numpy(points @ head[:, :-1].T + head[:, -1])
-    problem = Problem.build(pairs, 12, weight_penalty=0.3, free_weight=0.7, like=scores)
+    problem = Problem.build(pairs, 12, Prices(0.3, 0.7), like=scores)
     terms = objective(scores, problem, torch.tensor((head**2).sum()))
     place = Objective(points, pairs, 4, 0.7, 0.3).at(head)
     assert place.objective == pytest.approx(float(terms.total))
-    assert place.terms == pytest.approx({name: float(value) for name, value in terms._asdict().items()})
+    found = {name: float(value) for name, value in terms._asdict().items()}
+    assert (found.pop("neighbours"), found.pop("balance")) == (0, 0)  # beyond (8)
+    assert place.terms == pytest.approx(found)
 
 
 @settings(max_examples=50, deadline=None)

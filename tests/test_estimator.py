@@ -12,9 +12,11 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine, make_blobs
 from sklearn.exceptions import NotFittedError
+from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -28,10 +30,12 @@ from pairmargin import (
     MaxMarginClustering,
     Pairs,
     clustering_accuracy,
+    estimator,
     sample_pairs,
 )
+from pairmargin.estimator import FEWEST, SCREEN
 
-QUICK = {"pretrain_epochs": 5, "max_iter": 30, "random_state": 0}
+QUICK = {"n_init": 1, "pretrain_epochs": 5, "max_iter": 30, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +48,25 @@ def wine_pairs(wine):
     return sample_pairs(wine[1], 100, random_state=0)
 
 
+@pytest.fixture
+def trainings(monkeypatch):
+    """Every training of a fit, in order: its ``max_iter``, the number of answers, and its history."""
+    seen = []
+    train = estimator.train
+
+    def noted(network, x, problem, steps, *, max_iter, **others):
+        history = train(network, x, problem, steps, max_iter=max_iter, **others)
+        seen.append((max_iter, problem.n_answers, history))
+        return history
+
+    monkeypatch.setattr(estimator, "train", noted)
+    return seen
+
+
 @parametrize_with_checks(
     [
         MaxMarginClustering(),
-        MaxMarginClustering(hidden_layer_sizes=()),
+        MaxMarginClustering(hidden_layer_sizes=(), n_init=1),
         MaxMarginClustering.paper(hidden_layer_sizes=20),
     ]
 )
@@ -74,6 +93,8 @@ def test_the_preset_has_the_settings_of_section_4_and_can_be_changed():
     assert (settings["weight_penalty"], settings["free_weight"], settings["layer_learning_rate"]) == (0.02, 1, 0.01)
     assert (settings["solver"], settings["cd_steps"], settings["hidden_layer_sizes"]) == ("subgradient", 1, 64)
     assert (settings["n_clusters"], settings["random_state"]) == (7, 3)
+    beyond = ("neighbour_weight", "balance_weight", "robust", "n_init", "answer_price")  # what the paper does not have
+    assert [settings[name] for name in beyond] == [0, 0, False, 1, 0]
     letter = MaxMarginClustering.paper(7, init="random", step_offset=0)
     assert (letter.init, letter.step_offset) == ("random", 0)
 
@@ -102,7 +123,7 @@ def test_any_number_of_layers(sizes, wine, wine_pairs):
 
 def test_scores_follow_from_the_stored_arrays(wine, wine_pairs):
     X, _ = wine
-    model = MaxMarginClustering(3, (9, 7), **QUICK).fit(X, pairs=wine_pairs)
+    model = MaxMarginClustering(3, (9, 7), answer_price=0.0, **QUICK).fit(X, pairs=wine_pairs)
     codes = (X - model.input_shift_) / model.input_scale_
     for weight, bias in zip(model.coefs_, model.intercepts_, strict=True):
         codes = 1 / (1 + np.exp(-(codes @ weight + bias)))
@@ -130,7 +151,9 @@ def test_history_tells_of_every_iteration(wine, wine_pairs):
     model = MaxMarginClustering(3, **QUICK).fit(wine[0], pairs=wine_pairs)
     assert [row["iteration"] for row in model.history_] == list(range(model.n_iter_ + 1))
     for row in model.history_:
-        assert row["objective"] == pytest.approx(row["must_link"] + row["cannot_link"] + row["free"] + row["norm"])
+        terms = ("must_link", "cannot_link", "free", "norm", "neighbours", "balance")
+        assert row["objective"] == pytest.approx(sum(row[name] for name in terms))
+        assert (row["neighbours"] > 0, row["balance"]) == (True, 0)
         assert 0 <= row["violated_pairs"] <= len(wine_pairs)
         assert 1 <= row["occupied_clusters"] <= 3
     assert model.objective_ == min(row["objective"] for row in model.history_) < model.history_[0]["objective"]
@@ -139,15 +162,99 @@ def test_history_tells_of_every_iteration(wine, wine_pairs):
     assert errors[-1] < errors[0]
 
 
-def test_restarts_keep_the_lowest_objective(wine, wine_pairs):
-    ends = []
-    model = MaxMarginClustering(3, n_init=4, init="random", callback=ends.append, **QUICK)
-    model.fit(wine[0], pairs=wine_pairs)
-    rows = [row for row in ends if row["phase"] == "train"]
-    starts = [k for k, row in enumerate(rows) if row["iteration"] == 0]
-    lowest = [min(row["objective"] for row in rows[a:b]) for a, b in zip(starts, [*starts[1:], len(rows)], strict=True)]
-    assert len(lowest) == 4
-    assert model.objective_ == min(lowest) < max(lowest)
+def lowest(history, n_iter=None):
+    """The lowest objective of the first iterations, or of all."""
+    return min(row["objective"] for row in history[: None if n_iter is None else n_iter + 1])
+
+
+@pytest.mark.parametrize("max_iter", [30, 10])
+def test_of_several_starts_the_lowest_after_a_little_training_is_trained_to_the_end(
+    max_iter, wine, wine_pairs, trainings
+):
+    rows = []
+    settings = {"n_init": 4, "init": "random", "robust": False, "callback": rows.append, "max_iter": max_iter}
+    model = MaxMarginClustering(3, **(QUICK | settings)).fit(wine[0], pairs=wine_pairs)
+    screen = min(SCREEN, max_iter)
+    assert [n_iter for n_iter, _, _ in trainings] == [screen] * 4 + [max_iter]
+    *screened, kept = [[row["objective"] for row in history] for _, _, history in trainings]
+    assert kept[: screen + 1] == min(screened, key=min)  # the same start, and the same steps
+    assert len({min(objectives) for objectives in screened}) == 4
+    assert model.history_ is trainings[-1][2]
+    assert model.objective_ == min(kept)
+    assert [row["objective"] for row in rows if row["phase"] == "train"] == kept  # screening is not told of
+
+
+def test_more_starts_begin_no_higher(wine, wine_pairs):
+    """The first starts are the same ones, so the lowest of more of them is at most as high."""
+    settings = QUICK | {"init": "random", "robust": False}
+    models = [MaxMarginClustering(3, **(settings | {"n_init": n})) for n in (1, 2, 5)]
+    found = [lowest(model.fit(wine[0], pairs=wine_pairs).history_, SCREEN) for model in models]
+    assert found[0] >= found[1] >= found[2]
+    assert found[0] > found[2]
+
+
+def test_answers_are_judged_by_networks_that_train_on_the_others(wine, wine_pairs, trainings):
+    MaxMarginClustering(3, **QUICK).fit(wine[0], pairs=wine_pairs)
+    *folds, (_, n_answers, _) = trainings
+    assert n_answers == 100
+    assert sorted(100 - seen for _, seen, _ in folds) == [33, 33, 34]
+    trainings.clear()
+    for settings, pairs in (({}, wine_pairs[: FEWEST - 1]), ({"robust": False}, wine_pairs)):
+        MaxMarginClustering(3, **QUICK, **settings).fit(wine[0], pairs=pairs)
+    assert [n_answers for _, n_answers, _ in trainings] == [FEWEST - 1, 100]  # too few to judge, and not asked to
+
+
+def test_labels_keep_answers_that_no_score_can(wine, wine_pairs):
+    """Copies of a row have the same scores, whatever is learned."""
+    X = np.vstack([wine[0], wine[0][:1]])
+    pairs = wine_pairs + Pairs([(0, 178)], [False])
+    labels = {}
+    for price in (0.0, 1000.0):
+        model = MaxMarginClustering(3, answer_price=price, **QUICK).fit(X, pairs=pairs)
+        labels[price] = model.labels_
+        assert model.predict(X)[0] == model.predict(X)[178]
+    assert labels[0.0][0] == labels[0.0][178]
+    assert labels[1000.0][0] != labels[1000.0][178]
+    together = labels[1000.0][pairs.index[:, 0]] == labels[1000.0][pairs.index[:, 1]]
+    np.testing.assert_array_equal(together, pairs.same)
+    free = np.setdiff1d(np.arange(179), pairs.points)
+    np.testing.assert_array_equal(labels[1000.0][free], model.predict(X)[free])
+
+
+def test_balance_holds_the_shares_that_the_start_had():
+    """Two clouds of one size; the only answer ties them together, and nothing else keeps them apart."""
+    y = np.arange(60) % 2
+    X = 6 * y[:, None] + np.random.default_rng(0).normal(size=(60, 2))
+    settings = QUICK | {"init": "k-means", "free_weight": 0.0, "neighbour_weight": 0.0, "answer_price": 0.0}
+    found = {}
+    for price in (0.0, 10.0):
+        model = MaxMarginClustering(2, 5, balance_weight=price, **(settings | {"max_iter": 300}))
+        found[price] = model.fit(X, pairs=Pairs([(0, 1)], [True]))
+        assert (model.history_[-1]["balance"] > 0) == (price > 0)
+        assert model.n_clusters_found_ == len(set(model.labels_))
+    assert found[0.0].n_clusters_found_ == 1
+    shares = np.bincount(found[10.0].labels_, minlength=2) / 60
+    np.testing.assert_allclose(shares, 0.5, atol=0.1)
+    chance = softmax(found[10.0].decision_function(X), axis=1).mean(0)
+    np.testing.assert_allclose(chance, 0.5, atol=0.02)
+
+
+def test_the_more_neighbours_weigh_the_fewer_are_torn_apart():
+    """Points without clusters, and answers at random: only neighbours say anything about them."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(150, 2))
+    pairs = sample_pairs(rng.integers(0, 2, 150), 60, random_state=0)
+    near = NearestNeighbors(n_neighbors=10).fit(X).kneighbors()[1]
+    torn = []
+    for price in (0.0, 3.0):
+        settings = QUICK | {"init": "random", "robust": False, "answer_price": 0.0, "max_iter": 200}
+        models = [
+            MaxMarginClustering(3, (), neighbour_weight=price, **(settings | {"random_state": seed}))
+            for seed in range(3)
+        ]
+        labels = [model.fit(X, pairs=pairs).labels_ for model in models]
+        torn.append(np.mean([found[near] != found[:, None] for found in labels]))
+    assert torn[1] < 0.6 * torn[0]
 
 
 def test_warm_start_goes_on_with_more_pairs(wine):
@@ -163,20 +270,39 @@ def test_warm_start_goes_on_with_more_pairs(wine):
     assert clustering_accuracy(y, model.labels_) >= max(before, 0.97)
 
 
+def test_hearing_the_same_answers_again_makes_nobody_surer():
+    """The network that a warm start goes on from has learned them all, and may not judge them."""
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 3
+    X = np.hstack([1.5 * np.eye(3)[y], np.zeros((300, 30))]) + rng.normal(size=(300, 33))  # classes that overlap
+    pairs = sample_pairs(y, 120, random_state=0)
+    model = MaxMarginClustering(3, n_init=1, warm_start=True, random_state=0).fit(X, pairs=pairs)
+    before = model.sharpness_
+    assert model.fit(X, pairs=pairs).sharpness_ < 1.3 * before
+
+
 def test_warm_start_refuses_another_shape(wine):
     model = MaxMarginClustering(3, warm_start=True, **QUICK).fit(wine[0])
-    with pytest.raises(InvalidParameterError, match=r"n_clusters=3, but .* 4 are asked for; set warm_start=False"):
-        model.set_params(n_clusters=4).fit(wine[0])
+    for changed, message in (
+        ({"n_clusters": 2}, r"3 clusters, but .* n_clusters=2 are asked for; set warm_start=False"),
+        ({"n_clusters": 3, "hidden_layer_sizes": 5}, r"hidden_layer_sizes=\(100,\) .* but hidden_layer_sizes=\(5,\)"),
+    ):
+        with pytest.raises(InvalidParameterError, match=message):
+            model.set_params(**changed).fit(wine[0])
+    model.set_params(n_clusters=4, hidden_layer_sizes=100).fit(wine[0])  # at most 4
+    assert model.head_coef_.shape == (3, 100)
 
 
 # Same seed, same bits
 
 
-@pytest.mark.parametrize("solver", ["adam", "subgradient"])
-def test_same_seed_same_bits(solver, wine, wine_pairs):
-    runs = [MaxMarginClustering(3, solver=solver, **QUICK).fit(wine[0], pairs=wine_pairs) for _ in range(2)]
+@pytest.mark.parametrize("settings", [{}, {"solver": "subgradient"}, {"n_init": 3}, {"n_init": 3, "init": "random"}])
+def test_same_seed_same_bits(settings, wine, wine_pairs):
+    runs = [MaxMarginClustering(3, **(QUICK | settings)).fit(wine[0], pairs=wine_pairs) for _ in range(2)]
     np.testing.assert_array_equal(runs[0].head_coef_, runs[1].head_coef_)
     np.testing.assert_array_equal(runs[0].coefs_[0], runs[1].coefs_[0])
+    np.testing.assert_array_equal(runs[0].suspicious_pairs_, runs[1].suspicious_pairs_)
+    np.testing.assert_array_equal(runs[0].cluster_proba(wine[0]), runs[1].cluster_proba(wine[0]))
 
 
 def test_the_global_generators_are_left_alone(wine, wine_pairs):
@@ -194,7 +320,7 @@ def test_one_thread_and_two_give_the_same_labels():
         for threads in (1, 2):
             torch.set_num_threads(threads)
             # wide enough that two threads do share the products
-            model = MaxMarginClustering(4, (300,), pretrain_epochs=1, max_iter=10, random_state=0)
+            model = MaxMarginClustering(4, (300,), **(QUICK | {"pretrain_epochs": 1, "max_iter": 10}))
             labels.append(model.fit(X.astype(np.float32), pairs=pairs).labels_)
     finally:
         torch.set_num_threads(before)
@@ -208,7 +334,8 @@ def test_one_thread_and_two_give_the_same_labels():
 def test_dtype_follows_x(dtype, wine, wine_pairs):
     X = wine[0].astype(dtype)
     model = MaxMarginClustering(3, **QUICK).fit(X, pairs=wine_pairs)
-    for array in (model.head_coef_, model.coefs_[0], model.transform(X), model.decision_function(X)):
+    computed = (model.transform(X), model.decision_function(X), model.cluster_proba(X), model.pair_proba(X, [(0, 1)]))
+    for array in (model.head_coef_, model.coefs_[0], *computed):
         assert array.dtype == dtype
 
 
@@ -228,6 +355,7 @@ def test_sparse_gives_what_dense_gives(sizes, visible):
     sparse = MaxMarginClustering(3, sizes, **settings).fit(sp.csr_array(X), pairs=pairs)
     np.testing.assert_allclose(sparse.decision_function(sp.csr_array(X)), dense.decision_function(X), atol=1e-6)
     np.testing.assert_array_equal(sparse.predict(sp.csr_matrix(X)), dense.predict(X))
+    np.testing.assert_allclose(sparse.cluster_proba(sp.csr_array(X)), dense.cluster_proba(X), atol=1e-6)
 
 
 def test_frames_in_and_frames_out(wine, wine_pairs):
@@ -250,6 +378,7 @@ def test_clones_copies_and_pickles(wine, wine_pairs):
     assert clone(model).get_params() == model.get_params()
     for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(other.decision_function(wine[0]), model.decision_function(wine[0]))
+        np.testing.assert_array_equal(other.cluster_proba(wine[0]), model.cluster_proba(wine[0]))
 
 
 def test_fit_predict_takes_pairs(wine, wine_pairs):
@@ -267,8 +396,10 @@ def test_verbose_logs_and_callback_is_called(wine, caplog):
 
 
 def test_an_unfitted_model_says_so(wine):
-    with pytest.raises(NotFittedError):
-        MaxMarginClustering(3).predict(wine[0])
+    model = MaxMarginClustering(3)
+    for ask in (model.predict, model.cluster_proba, lambda X: model.pair_proba(X, [(0, 1)])):
+        with pytest.raises(NotFittedError):
+            ask(wine[0])
 
 
 # Bad input: what, where, and what to do
@@ -289,16 +420,29 @@ def test_names_the_place_of_a_value_that_is_no_number(value, make, wine):
     [
         ({"n_clusters": 0}, "n_clusters=0 must be an integer, 1 or more"),
         ({"n_clusters": 2.5}, "n_clusters=2.5 must be an integer"),
+        ({"n_clusters": "many"}, "n_clusters='many' must be an integer, 1 or more, or \"auto\""),
+        ({"n_clusters": "auto"}, 'needs answers of both kinds, but 0 are "same" and 0 "different"; give some'),
+        ({"n_clusters": "auto", "init": "pairs"}, "goes with init=\"consensus\", not 'pairs'; give the number"),
         ({"n_clusters": 179}, "n_clusters=179 is more than n_samples=178; ask for fewer clusters"),
         ({"hidden_layer_sizes": (10, 0)}, r"hidden_layer_sizes=\(10, 0\) must be positive integers"),
         ({"hidden_layer_sizes": -3}, "hidden_layer_sizes=-3 must be positive integers"),
         ({"hidden_layer_sizes": (2.5,)}, "must be positive integers"),
         ({"hidden_layer_sizes": "wide"}, "hidden_layer_sizes='wide' must be positive integers"),
         ({"visible": "poisson"}, "visible='poisson' must be 'auto' or 'binary' or 'gaussian'"),
-        ({"init": "zeros"}, "init='zeros' must be 'graph' or 'pairs' or 'k-means' or 'random'"),
+        ({"init": "zeros"}, "init='zeros' must be 'consensus' or 'pairs' or 'k-means' or 'random'"),
+        ({"n_init": 0}, "n_init=0 must be an integer, 1 or more"),
+        ({"n_init": 2.5}, "n_init=2.5 must be an integer, 1 or more"),
         ({"solver": "lbfgs"}, "solver='lbfgs' must be 'adam' or 'subgradient'"),
         ({"weight_penalty": -1}, "weight_penalty=-1 must be a number, 0 or more"),
         ({"free_weight": np.nan}, "free_weight=nan must be a number, 0 or more"),
+        ({"neighbour_weight": -0.1}, "neighbour_weight=-0.1 must be a number, 0 or more"),
+        ({"neighbour_weight": None}, "neighbour_weight=None must be a number, 0 or more"),
+        ({"balance_weight": np.inf}, "balance_weight=inf must be a number, 0 or more"),
+        ({"balance_weight": "equal"}, "balance_weight='equal' must be a number, 0 or more"),
+        ({"answer_price": -3}, "answer_price=-3 must be a number, 0 or more"),
+        ({"answer_price": np.nan}, "answer_price=nan must be a number, 0 or more"),
+        ({"robust": "yes"}, "robust='yes' must be True or False"),
+        ({"robust": 1}, "robust=1 must be True or False"),
         ({"learning_rate": 0}, "learning_rate=0 must be a number above 0, or None for the default"),
         ({"momentum": 1}, "momentum=1 must be a number from 0 to below 1"),
         ({"max_iter": -1}, "max_iter=-1 must be an integer, 0 or more"),
@@ -338,17 +482,28 @@ def test_contradictions_are_raised_dropped_or_kept(wine):
         assert MaxMarginClustering(3, on_conflict=choice, **QUICK).fit(X, pairs=chain).labels_.shape == (178,)
 
 
+def test_what_is_said_of_the_answers_is_in_the_order_they_were_given(wine):
+    """Also of those that were dropped, or their places would be those of others."""
+    given = Pairs.from_lists([(0, 1), (1, 2), (5, 6)], [(0, 2), (3, 4)])
+    for choice in ("drop", "keep"):
+        model = MaxMarginClustering(3, on_conflict=choice, **QUICK).fit(wine[0], pairs=given)
+        assert sorted(model.suspicious_pairs_) == list(range(len(given)))
+        assert model.answer_trust_.shape == (len(given),)
+
+
 def test_refuses_another_number_of_features(wine):
     model = MaxMarginClustering(3, **QUICK).fit(wine[0])
     with pytest.raises(InvalidDataError, match="X has 12 features, but MaxMarginClustering is expecting 13"):
         model.predict(wine[0][:, :12])
 
 
-def test_pair_score_refuses_rows_that_do_not_exist(wine):
+def test_questions_about_rows_that_do_not_exist_are_refused(wine):
     model = MaxMarginClustering(3, **QUICK).fit(wine[0])
     for index in ([(0, 200)], Pairs([(0, 200)], [True])):
         with pytest.raises(InvalidPairsError, match="names row 200 but the data has 178 rows"):
             model.pair_score(wine[0], index)
+        with pytest.raises(InvalidPairsError, match="names row 200 but the data has 178 rows"):
+            model.pair_proba(wine[0], index)
 
 
 def test_binary_units_refuse_negative_values():

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from pairmargin import Pairs, sample_pairs
 from pairmargin import graph as graphs
-from pairmargin.graph import LOUDEST, LinkedGraph, embedding, neighbour_graph
+from pairmargin.graph import LOUDEST, LinkedGraph, eigenvectors, neighbour_graph, rows_of_length_1
 
 
 def points(n: int = 60, seed: int = 0) -> np.ndarray:
@@ -104,7 +104,7 @@ def test_one_by_one_and_all_at_once_agree(n_pairs: int, monkeypatch: pytest.Monk
     found = []
     for limit in (0, 1000):
         monkeypatch.setattr(graphs, "DENSE_UP_TO", limit)
-        found.append(embedding(linked, linked.degree, 3, 0.01))
+        found.append(rows_of_length_1(eigenvectors(linked, linked.degree, 3, 0.01)))
     np.testing.assert_allclose(*(rows @ rows.T for rows in found), atol=1e-6)
 
 
@@ -112,6 +112,6 @@ def test_eigenvectors_tell_the_clusters() -> None:
     y = np.arange(120) % 3
     X = points(120) + 12 * np.eye(3)[y]
     linked = LinkedGraph.build(neighbour_graph(X), Pairs.empty())
-    rows = embedding(linked, linked.degree, 3, 0.001 * linked.tie)
+    rows = rows_of_length_1(eigenvectors(linked, linked.degree, 3, 0.001 * linked.tie))
     close = rows @ rows.T
     assert close[y[:, None] == y].min() > close[y[:, None] != y].max()

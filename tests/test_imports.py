@@ -17,7 +17,7 @@ HOME = Path(pairmargin.__file__).parent
 STOREYS = [  # from the top of the house to the ground: a room imports from its own storey or a lower one
     {"cli", "web", "experiments", "demo", "report", "persist", "plotting", "__main__"},
     {"estimator", "baselines", "query", "model_selection"},
-    {"training", "start", "graph", "cluster_count", "validation"},
+    {"training", "start", "consensus", "trust", "labelling", "graph", "neighbours", "cluster_count", "validation"},
     {"network", "objective", "rbm", "inputs", "threads"},
     {"pairs", "metrics", "datasets", "readers"},
     {"exceptions", "extras", "looks", "_version"},

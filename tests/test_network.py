@@ -10,8 +10,9 @@ from torch import Tensor
 
 from pairmargin.inputs import DenseInput, Input, SparseInput
 from pairmargin.network import Layer, Network
-from pairmargin.objective import Problem, objective, objective_and_subgradient
+from pairmargin.objective import Prices, Problem, objective, objective_and_subgradient
 from pairmargin.pairs import Pairs
+from pairmargin.training import AdamSteps, train
 
 N_POINTS, N_FEATURES, N_CLUSTERS = 12, 6, 4
 PENALTY, SPREAD = 0.3, 0.4
@@ -92,7 +93,11 @@ def test_gradients_of_the_objective_equal_autograd(sizes: tuple[int, ...], kind:
     """From X to (8) and back, with nothing of ours between the parameters and the scores on autograd's side."""
     pairs = Pairs([(0, 1), (2, 3), (1, 4), (5, 0)], [True, False, True, False], [1.0, 2.0, 0.5, 1.0])
     network, (x, filled) = make_network(sizes), make_input(kind)
-    problem = Problem.build(pairs, N_POINTS, weight_penalty=PENALTY, free_weight=2.0, like=network.head)
+    neighbours = torch.tensor(np.random.default_rng(3).integers(1, N_POINTS, (N_POINTS, 2)))
+    neighbours = (neighbours + torch.arange(N_POINTS)[:, None]) % N_POINTS  # of nobody itself
+    shares = torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64)
+    prices = Prices(PENALTY, 2.0, neighbour_weight=0.7, balance_weight=1.5)
+    problem = Problem.build(pairs, N_POINTS, prices, like=network.head, neighbours=neighbours, shares=shares)
     leaves = leaves_of(network)
     norm = leaves[-2].square().sum() + leaves[-1].square().sum()
     value = objective(plain_scores(leaves, network.centre, filled), problem, norm).total
@@ -115,6 +120,19 @@ def test_parameters_are_the_tensors_themselves_and_line_up_with_the_gradients(si
     if sizes:
         assert network.parameters[0] is network.layers[0].weight
         assert network.parameters[1] is network.layers[0].bias
+
+
+@DEPTHS
+def test_training_a_copy_leaves_the_original_as_it_was(sizes: tuple[int, ...]) -> None:
+    network, (x, _) = make_network(sizes), make_input("dense")
+    scores, kept = network.scores(x), [p.clone() for p in network.parameters]
+    problem = Problem.build(Pairs([(0, 1), (2, 3)], [True, False]), N_POINTS, Prices(PENALTY, 2.0), like=network.head)
+    other = network.copy()
+    assert torch.equal(other.scores(x), scores)
+    train(other, x, problem, AdamSteps(other, 0.1, 0.1), max_iter=3, tol=0.0)
+    assert all(torch.equal(p, was) for p, was in zip(network.parameters, kept, strict=True))
+    assert torch.equal(network.scores(x), scores)
+    assert not any(torch.equal(p, was) for p, was in zip(other.parameters, kept, strict=True))
 
 
 def test_squared_norm_counts_the_bias_as_one_more_column() -> None:

@@ -26,7 +26,7 @@ def iris():
 @pytest.fixture
 def model(iris):
     X, y = iris
-    settings = {"pretrain_epochs": 3, "max_iter": 20, "random_state": 0}
+    settings = {"n_init": 1, "pretrain_epochs": 3, "max_iter": 20, "random_state": 0}
     return MaxMarginClustering(3, (8, 4), **settings).fit(X, pairs=sample_pairs(y, 40, random_state=0))
 
 
@@ -44,14 +44,18 @@ def rewritten(path, target, arrays=None, **metadata):
 @pytest.mark.parametrize("sizes", [(), 5, (8, 4)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_round_trip_gives_the_same_scores_bit_for_bit(sizes, dtype, iris, tmp_path):
-    X = iris[0].astype(dtype)
-    model = MaxMarginClustering(3, sizes, pretrain_epochs=2, max_iter=5, random_state=0).fit(X)
+    X, pairs = iris[0].astype(dtype), sample_pairs(iris[1], 30, random_state=0)
+    model = MaxMarginClustering(3, sizes, n_init=1, pretrain_epochs=2, max_iter=5, random_state=0).fit(X, pairs=pairs)
     save(model, tmp_path / "m.safetensors")
     again = load(tmp_path / "m.safetensors")
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    np.testing.assert_array_equal(again.cluster_proba(X), model.cluster_proba(X))
+    np.testing.assert_array_equal(again.pair_proba(X, pairs), model.pair_proba(X, pairs))
     assert again.get_params() == model.get_params()
-    for name in ("labels_", "history_", "pretraining_history_", "n_iter_", "objective_", "visible_", "n_features_in_"):
+    learned = {name for name in vars(model) if name.endswith("_")}
+    assert learned == {name for name in vars(again) if name.endswith("_")}
+    for name in learned:
         np.testing.assert_equal(getattr(again, name), getattr(model, name))
 
 
@@ -65,7 +69,7 @@ def test_a_loaded_model_goes_on_learning(model, iris, tmp_path):
 
 def test_column_names_come_back(iris, tmp_path):
     frame = pd.DataFrame(iris[0], columns=list("abcd"))
-    save(MaxMarginClustering(3, (), max_iter=2).fit(frame), tmp_path / "m.safetensors")
+    save(MaxMarginClustering(3, (), n_init=1, max_iter=2).fit(frame), tmp_path / "m.safetensors")
     with pytest.raises(ValueError, match="feature names"):
         load(tmp_path / "m.safetensors").predict(frame[list("dcba")])
 
@@ -73,7 +77,7 @@ def test_column_names_come_back(iris, tmp_path):
 def test_what_json_cannot_hold_comes_back_as_none(iris, tmp_path):
     rows = []
     model = MaxMarginClustering(
-        np.int64(3), np.array([4]), max_iter=2, callback=rows.append, random_state=RandomState(0)
+        np.int64(3), np.array([4]), n_init=1, max_iter=2, callback=rows.append, random_state=RandomState(0)
     ).fit(iris[0])
     save(model, tmp_path / "m.safetensors")
     again = load(tmp_path / "m.safetensors")
@@ -89,7 +93,7 @@ def test_the_file_says_what_wrote_it(model, tmp_path):
     with safe_open(tmp_path / "m.safetensors", framework="numpy") as file:
         metadata = {k: json.loads(v) for k, v in file.metadata().items()}
     assert metadata["format"] == "pairmargin"
-    assert metadata["format_number"] == 1
+    assert metadata["format_number"] == 2
     assert set(metadata["versions"]) == {"python", "pairmargin", "numpy", "scikit-learn", "torch", "safetensors"}
 
 
@@ -98,7 +102,16 @@ def test_a_file_of_format_1_loads_for_ever(iris):
     model = load(GOLDEN)
     np.testing.assert_allclose(model.decision_function(iris[0])[::30], recorded["scores"], rtol=1e-10)
     np.testing.assert_array_equal(model.predict(iris[0]), recorded["labels"])
-    assert model.n_clusters == 3
+    assert model.n_clusters == model.n_clusters_found_ == 3
+    chance = model.cluster_proba(iris[0])  # what it knew nothing of can still be asked
+    np.testing.assert_allclose(chance.sum(1), 1)
+    np.testing.assert_array_equal(chance.argmax(1), recorded["labels"])
+    assert (model.error_rate_, len(model.answer_trust_), len(model.suspicious_pairs_)) == (0, 0, 0)
+
+
+def test_a_file_of_format_1_goes_on_learning(iris):
+    model = load(GOLDEN).set_params(warm_start=True, max_iter=2)
+    assert model.fit(iris[0], pairs=sample_pairs(iris[1], 30, random_state=0)).answer_trust_.shape == (30,)
 
 
 def test_unfitted_models_are_not_saved(tmp_path):
@@ -152,9 +165,10 @@ def test_a_safetensors_file_of_somebody_else_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("arrays", "metadata", "message"),
     [
-        ({}, {"format_number": "2"}, "has format number 2, this version reads up to 1; upgrade pairmargin"),
+        ({}, {"format_number": "3"}, "has format number 3, this version reads up to 2; upgrade pairmargin"),
         ({}, {"format_number": None}, "has format number none"),
         ({"head_coef_": None}, {}, "head_coef_"),
+        ({"answer_trust_": None}, {}, "answer_trust_"),
         ({"head_coef_": np.zeros((3, 9))}, {}, r"head_coef_ has shape \(3, 9\), not \(3, 4\)"),
         ({"coefs_.1": np.zeros((2, 2))}, {}, r"coefs_.1 has shape \(2, 2\), not \(8, 4\)"),
         ({}, {"settings": '{"n_clusters": 3}'}, "hidden_layer_sizes"),

@@ -397,11 +397,11 @@ def test_learning_curve_refuses_settings_that_cannot_work(settings, message, win
 
 def test_parts_stack_up_to_the_objective(model):
     display = ObjectiveDisplay.from_estimator(make_pipeline(StandardScaler(), model), color="red")
-    assert list(display.parts_) == ["norm", "free", "must_link", "cannot_link"]
-    top = display.parts_["cannot_link"].get_paths()[0].vertices
+    assert list(display.parts_) == ["norm", "free", "must_link", "cannot_link", "neighbours"]  # balance has no price
+    top = display.parts_["neighbours"].get_paths()[0].vertices
     for row in model.history_:
         assert max(y for x, y in top if x == row["iteration"]) == pytest.approx(row["objective"])
-    assert display.line_.get_ydata()[-1] == model.objective_
+    assert min(display.line_.get_ydata()) == model.objective_
     assert display.line_.get_color() == "red"
 
 

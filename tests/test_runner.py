@@ -26,10 +26,11 @@ from pairmargin.experiments import runner, specs
 from pairmargin.experiments.runner import PeakMemory, Progress, TimeLeft, measure
 from pairmargin.experiments.specs import Cell
 from pairmargin.experiments.store import FALSE_POSITIVE_RATES, Row, Store
+from pairmargin.experiments.unfinished import TooSlow, Unfinished, processor_limit
 
 # A small world: two data sets of 40 points on a line, and methods that are over at once
 
-FACTS = "dataset", "method", "n_pairs", "seed", "accuracy", "ari", "nmi", "auc", "clusters", "tpr"
+FACTS = "dataset", "method", "n_pairs", "seed", "drawing", "accuracy", "ari", "nmi", "auc", "clusters", "tpr"
 CALLS: list[Cell] = []
 
 
@@ -51,16 +52,20 @@ class FakeMethod:
 class FakeExperiment:
     datasets: tuple[str, ...] = ("line", "curve")
     methods: tuple[str, ...] = ("halves", "thirds")
+    n_pairs: tuple[int, ...] = (20,)
 
     def cells(self, seeds: int | None = None, quick: bool = False) -> list[Cell]:
         numbers = range(seeds or (1 if quick else 3))
-        return [Cell(d, m, 20, seed) for d in self.datasets for m in self.methods for seed in numbers]
+        return [
+            Cell(d, m, n, seed) for d in self.datasets for m in self.methods for n in self.n_pairs for seed in numbers
+        ]
 
 
 EXPERIMENTS = {
     "tiny": FakeExperiment(),
     "shaky": FakeExperiment(("line",), ("halves", "broken")),
     "slow": FakeExperiment(("line",), ("slow",)),
+    "busy": FakeExperiment(("line",), ("busy",), (20, 50, 80)),
 }
 
 
@@ -90,11 +95,19 @@ def slow(task: FakeTask) -> tuple[Any, Any]:
     return split(task, 2)
 
 
+def busy(task: FakeTask) -> tuple[Any, Any]:
+    if task.cell.seed == 1 and task.cell.n_pairs == 50:
+        while True:
+            pass
+    return split(task, 2)
+
+
 METHODS = {
     "halves": FakeMethod(partial(split, n_parts=2)),
     "thirds": FakeMethod(partial(split, n_parts=3)),
     "broken": FakeMethod(broken),
     "slow": FakeMethod(slow),
+    "busy": FakeMethod(busy),
 }
 
 
@@ -125,7 +138,7 @@ def facts(folder: Path) -> list[tuple[Any, ...]]:
 
 def test_a_run_gives_and_stores_every_cell(tmp_path: Path) -> None:
     frame = run("tiny", results=tmp_path)
-    assert [Cell(*key) for key in frame[list(FACTS[:4])].itertuples(index=False)] == sorted(EXPERIMENTS["tiny"].cells())
+    assert [Cell(*key) for key in frame[list(FACTS[:5])].itertuples(index=False)] == sorted(EXPERIMENTS["tiny"].cells())
     assert facts(tmp_path) == list(frame[list(FACTS)].itertuples(index=False, name=None))
     assert frame.groupby("method")["clusters"].unique().map(list).to_dict() == {"halves": [2], "thirds": [3]}
     assert frame.groupby("method")["accuracy"].mean()["halves"] > frame.groupby("method")["accuracy"].mean()["thirds"]
@@ -262,6 +275,61 @@ def test_a_worker_that_dies_is_told_with_the_way_on(tmp_path: Path, monkeypatch:
     assert Store(tmp_path).done() == {Cell("line", "slow", 20, 1)}
 
 
+# Too slow
+
+
+def test_what_takes_too_long_is_noted_and_not_tried_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    frame = run("busy", results=tmp_path, limit=0.3)
+    noted = Unfinished(tmp_path).reasons
+    assert noted[Cell("line", "busy", 50, 1)] == "took more than 0.3 s"
+    assert noted[Cell("line", "busy", 50, 2)] == "not tried: seed 1 of 50 pairs took more than 0.3 s"
+    assert {cell.n_pairs for cell in noted} <= {50, 80}  # with fewer pairs it may be fast enough
+    assert set(noted) | Store(tmp_path).done() == set(EXPERIMENTS["busy"].cells())
+    assert len(frame) + len(noted) == 9
+    assert "line, busy, 50 pairs, seed 1: took more than 0.3 s" in caplog.text
+    CALLS.clear()
+    run("busy", results=tmp_path, limit=0.3)
+    assert not CALLS
+    more = {cell for cell in EXPERIMENTS["busy"].cells(seeds=4) if cell.seed == 3}
+    run("busy", results=tmp_path, limit=0.3, seeds=4)
+    assert [cell.n_pairs for cell in CALLS] == [20]
+    assert more <= set(Unfinished(tmp_path).reasons) | Store(tmp_path).done()
+
+
+def test_again_tries_also_what_was_too_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("busy", results=tmp_path, limit=0.3)
+    monkeypatch.setitem(METHODS, "busy", METHODS["halves"])
+    assert len(run("busy", results=tmp_path, again=True)) == 9
+    assert not Unfinished(tmp_path).reasons
+
+
+def test_the_limit_holds_in_other_processes_too(tmp_path: Path) -> None:
+    with joblib.parallel_config("loky", initializer=install):
+        run_experiment("busy", results=tmp_path, n_jobs=2, limit=0.3)
+    assert Cell("line", "busy", 50, 1) in Unfinished(tmp_path).reasons
+    assert {cell for cell in EXPERIMENTS["busy"].cells() if cell.n_pairs == 20} <= Store(tmp_path).done()
+
+
+def test_waiting_is_not_working() -> None:
+    with processor_limit(0.1):
+        time.sleep(0.3)
+    with pytest.raises(TooSlow, match=r"took more than 0\.1 s"), processor_limit(0.1):
+        work(60)
+    work(0.2)  # the limit ends with its block
+
+
+def work(seconds: float) -> None:
+    began = time.process_time()
+    while time.process_time() - began < seconds:
+        pass
+
+
+def test_notes_of_another_layout_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "unfinished.csv").write_text("dataset,method,n_pairs,seed,reason\nline,busy,20,0,slow\n")
+    with pytest.raises(ExperimentError, match=r"unfinished\.csv does not have the columns dataset,.*drawing,reason"):
+        Unfinished(tmp_path)
+
+
 # What is refused
 
 
@@ -286,6 +354,12 @@ def test_numbers_that_cannot_be_are_refused(arguments: Any, tmp_path: Path) -> N
         run_experiment("tiny", results=tmp_path, **arguments)
 
 
+@pytest.mark.parametrize("limit", [0, -1, "long"])
+def test_a_limit_that_cannot_be_is_refused(limit: Any, tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameterError, match=r"limit=.* must be a number above 0"):
+        run("tiny", results=tmp_path, limit=limit)
+
+
 # Progress, time and order
 
 
@@ -304,7 +378,7 @@ def test_progress_is_told_at_the_start_and_after_every_cell(tmp_path: Path) -> N
 
 def row(dataset: str, method: str, seconds: float) -> Row:
     rest = ("0.1", "3.11", "2", "1", "1.9", "2.13", "2026-01-31")
-    return Row(dataset, method, 20, 0, 0.5, 0.5, 0.5, 0.5, 2, seconds, 100.0, "", *rest)
+    return Row(dataset, method, 20, 0, "balanced", 0.5, 0.5, 0.5, 0.5, 2, seconds, 100.0, "", *rest)
 
 
 def test_the_time_left_is_of_the_nearest_kin() -> None:

@@ -21,11 +21,16 @@ TPR = " ".join(f"{rate:.3f}" for rate in FALSE_POSITIVE_RATES)
 
 
 def row(
-    dataset: str = "wine", method: str = "kissme", n_pairs: int = 100, seed: int = 0, accuracy: float = 0.75
+    dataset: str = "wine",
+    method: str = "kissme",
+    n_pairs: int = 100,
+    seed: int = 0,
+    drawing: str = "balanced",
+    accuracy: float = 0.75,
 ) -> Row:
     """What a cell may give."""
-    numbers = (accuracy, 0.5, 0.25, 0.875, 3, 1.5, 400.5)
-    return Row(dataset, method, n_pairs, seed, *numbers, TPR, "0.1", "3.11", "2", "1", "1.9", "2.13", "2026-01-31")
+    key, numbers = (dataset, method, n_pairs, seed, drawing), (accuracy, 0.5, 0.25, 0.875, 3, 1.5, 400.5)
+    return Row(*key, *numbers, TPR, "0.1", "3.11", "2", "1", "1.9", "2.13", "2026-01-31")
 
 
 def filled(folder: Path, *rows: Row) -> Store:
@@ -39,6 +44,7 @@ def filled(folder: Path, *rows: Row) -> Store:
 
 def test_what_is_appended_comes_back_sorted_and_as_it_was(tmp_path: Path) -> None:
     rows = [row(seed=1), row(seed=0, accuracy=1 / 3), row("iris"), row(method='a "new", better one')]
+    rows.append(row(seed=1, drawing="uniform"))
     store = filled(tmp_path / "new" / "results", *rows)
     assert store.rows() == sorted(rows, key=lambda each: each.cell)
     assert store.done() == {each.cell for each in rows}
@@ -46,18 +52,19 @@ def test_what_is_appended_comes_back_sorted_and_as_it_was(tmp_path: Path) -> Non
 
 
 def test_a_row_knows_its_cell() -> None:
-    assert row("iris", "xing", 20, 7).cell == Cell("iris", "xing", 20, 7)
+    assert row("iris", "xing", 20, 7).cell == Cell("iris", "xing", 20, 7, "balanced")
+    assert row("iris", "xing", 20, 7, "uniform").cell == Cell("iris", "xing", 20, 7, "uniform")
 
 
 def test_the_columns_are_tidy_and_one_line_is_one_cell(tmp_path: Path) -> None:
     filled(tmp_path, row(), row(seed=1))
     header, *lines = (tmp_path / "cells" / "wine.csv").read_text().splitlines()
     assert header == (
-        "dataset,method,n_pairs,seed,accuracy,ari,nmi,auc,clusters,seconds,peak_mb,tpr,"
+        "dataset,method,n_pairs,seed,drawing,accuracy,ari,nmi,auc,clusters,seconds,peak_mb,tpr,"
         "pairmargin,python,numpy,scipy,scikit_learn,torch,date"
     )
     assert len(lines) == 2
-    assert lines[0].startswith("wine,kissme,100,0,0.75,0.5,0.25,0.875,3,1.5,400.5,0.000 0.020 0.040 ")
+    assert lines[0].startswith("wine,kissme,100,0,balanced,0.75,0.5,0.25,0.875,3,1.5,400.5,0.000 0.020 0.040 ")
 
 
 def test_frame_has_the_types_of_the_columns_also_when_empty(tmp_path: Path) -> None:
@@ -123,13 +130,13 @@ def test_the_half_line_that_is_dropped_is_told(tmp_path: Path, caplog: pytest.Lo
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        (b"0.75,0.5", b"0.75", "18 values in place of 19"),
+        (b"0.75,0.5", b"0.75", "19 values in place of 20"),
         (b"0.75,0.5", b"0.7x,0.5", "could not convert string to float: '0.7x'"),
         (b"kissme,100", b"kissme,1e2", r"invalid literal for int\(\) .* '1e2'"),
         (b"kissme", b'"kissme', "unexpected end of data"),
         (b"kissme", b"kiss\xff\xff", "can't decode"),
         (b"wine,", b"iris,", "a cell of the data set 'iris'"),
-        (b"wine,", b"\n", "0 values in place of 19"),
+        (b"wine,", b"\n", "0 values in place of 20"),
     ],
 )
 def test_a_line_that_is_damaged_is_named(old: bytes, new: bytes, complaint: str, tmp_path: Path) -> None:
@@ -142,11 +149,12 @@ def test_a_line_that_is_damaged_is_named(old: bytes, new: bytes, complaint: str,
         store.rows()
 
 
-def test_another_layout_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("old", "new"), [(b"accuracy,ari", b"accuracy,kappa"), (b"seed,drawing,", b"seed,")])
+def test_another_layout_is_refused(old: bytes, new: bytes, tmp_path: Path) -> None:
     store = filled(tmp_path, row())
     path = tmp_path / "cells" / "wine.csv"
-    path.write_bytes(path.read_bytes().replace(b"accuracy,ari", b"accuracy,kappa", 1))
-    with pytest.raises(ExperimentError, match=r"wine\.csv has the columns dataset,.*kappa.*another version.*--results"):
+    path.write_bytes(path.read_bytes().replace(old, new, 1))
+    with pytest.raises(ExperimentError, match=rf"wine\.csv has the columns dataset,.*{new.decode()}.*another version"):
         store.frame()
 
 

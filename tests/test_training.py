@@ -9,7 +9,7 @@ from torch import Tensor
 
 from pairmargin.inputs import DenseInput
 from pairmargin.network import Layer, Network
-from pairmargin.objective import Problem, objective
+from pairmargin.objective import Prices, Problem, objective
 from pairmargin.pairs import Pairs
 from pairmargin.threads import WORTH_SHARING, threads_for
 from pairmargin.training import PATIENCE, SETTLE, AdamSteps, PaperSteps, Steps, settle, train
@@ -21,16 +21,24 @@ KEYS = {
     "cannot_link",
     "free",
     "norm",
+    "neighbours",
+    "balance",
     "violated_pairs",
     "occupied_clusters",
     "seconds",
 }
 SPREAD = 0.4
-TERMS = ("must_link", "cannot_link", "free", "norm")
+TERMS = ("must_link", "cannot_link", "free", "norm", "neighbours", "balance")
+BEYOND = pytest.mark.parametrize("beyond", [False, True], ids=["(8)", "beyond (8)"])
 
 
-def toy(sizes: tuple[int, ...] = (4,), seed: int = 0, penalty: float = 0.02) -> tuple[Network, DenseInput, Problem]:
-    """Three clouds in the plane with some answers about them, and a random network."""
+def toy(
+    sizes: tuple[int, ...] = (4,), seed: int = 0, penalty: float = 0.02, beyond: bool = False
+) -> tuple[Network, DenseInput, Problem]:
+    """Three clouds in the plane with some answers about them, and a random network.
+
+    Beyond (8), everybody has the next two of its cloud as neighbours, and the shares are not those of the clouds.
+    """
     rng = np.random.default_rng(seed)
     truth = np.repeat([0, 1, 2], 10)
     x = np.array([[0, 3], [3, -3], [-3, -3]])[truth] + rng.normal(size=(30, 2))
@@ -45,7 +53,10 @@ def toy(sizes: tuple[int, ...] = (4,), seed: int = 0, penalty: float = 0.02) -> 
     x = DenseInput(torch.tensor(x))
     network = Network(layers, torch.zeros(widths[-1]).double(), SPREAD, tensor(3, widths[-1]), tensor(3))
     network.centre = network.codes(x).mean(0)
-    problem = Problem.build(pairs, 30, weight_penalty=penalty, free_weight=1.0, like=network.head)
+    neighbours = torch.tensor([[10 * (i // 10) + (i + step) % 10 for step in (1, 2)] for i in range(30)])
+    shares = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64)
+    prices = Prices(penalty, 1.0, 0.4, 0.8) if beyond else Prices(penalty, 1.0)
+    problem = Problem.build(pairs, 30, prices, like=network.head, neighbours=neighbours, shares=shares)
     return network, x, problem
 
 
@@ -70,7 +81,7 @@ def scripted(values: list[float]) -> tuple[Network, DenseInput, Problem, Steps, 
     """
     network = Network([], torch.zeros(1).double(), 1.0, torch.zeros(2, 1).double(), torch.zeros(2).double())
     x = DenseInput(torch.ones(3, 1).double())
-    problem = Problem.build(Pairs.empty(), 3, weight_penalty=2.0, free_weight=0.0, like=network.head)
+    problem = Problem.build(Pairs.empty(), 3, Prices(2.0, 0.0), like=network.head)
     stepped = []
 
     def steps(gradients: list[Tensor], iteration: int) -> None:
@@ -131,6 +142,22 @@ def test_no_step_is_taken_after_the_decision_to_stop() -> None:
     assert stepped == [row["iteration"] for row in history[1:]]
 
 
+@pytest.mark.parametrize("n_answers", [0, 1])
+def test_without_answers_no_cluster_of_the_start_is_given_up(n_answers: int) -> None:
+    """Neighbours are no answers: they would put everything into one cluster."""
+    network = Network([], torch.zeros(2).double(), 1.0, torch.eye(2).double(), torch.zeros(2).double())
+    x = DenseInput(torch.eye(2).double().repeat(2, 1))
+    pairs, neighbours = Pairs([(0, 2)], [True])[:n_answers], torch.tensor([[1], [0], [3], [2]])
+    problem = Problem.build(pairs, 4, Prices(0.0, 0.0, neighbour_weight=1.0), like=network.head, neighbours=neighbours)
+
+    def steps(gradients: list[Tensor], iteration: int) -> None:
+        network.head_bias[0] += 0.4  # the other cluster is empty from the third step on
+
+    history = train(network, x, problem, steps, max_iter=5, tol=0.0)
+    assert [row["occupied_clusters"] for row in history] == ([2, 2, 2, 1, 1, 1] if n_answers else [2, 2, 2])
+    assert len(set(network.scores(x).argmax(1).tolist())) == (1 if n_answers else 2)
+
+
 @pytest.mark.parametrize("start", [4.0, float("nan")])
 def test_a_broken_objective_does_not_run_for_ever(start: float) -> None:
     assert run_script([start] + [float("nan")] * 200, max_iter=150, tol=1e-5)[-1]["iteration"] == PATIENCE
@@ -139,8 +166,9 @@ def test_a_broken_objective_does_not_run_for_ever(start: float) -> None:
 # What it writes down
 
 
-def test_history_starts_with_the_start_and_its_terms_add_up() -> None:
-    network, x, problem = toy()
+@BEYOND
+def test_history_starts_with_the_start_and_its_terms_add_up(beyond: bool) -> None:
+    network, x, problem = toy(beyond=beyond)
     start = float(plain_objective(network.parameters, network.centre, x, problem))
     seen = []
     history = train(network, x, problem, AdamSteps(network, 0.05, 0.01), max_iter=12, tol=0.0, on_iteration=seen.append)
@@ -154,6 +182,8 @@ def test_history_starts_with_the_start_and_its_terms_add_up() -> None:
         assert row["objective"] == pytest.approx(sum(row[name] for name in TERMS), rel=1e-12)
         assert {type(row[name]) for name in (*TERMS, "objective", "seconds")} == {float}
         assert {type(row[name]) for name in ("iteration", "violated_pairs", "occupied_clusters")} == {int}
+        assert (row["neighbours"] > 0, row["balance"] > 0) == (beyond, beyond)
+        assert row["violated_pairs"] <= 20  # answers, not neighbours
     seconds = [row["seconds"] for row in history]
     assert seconds == sorted(seconds)
     assert network.activations == []  # what the last pass left behind is given back
@@ -164,7 +194,7 @@ def test_violated_pairs_and_occupied_clusters_are_counted() -> None:
     network = Network([], torch.zeros(3).double(), 1.0, torch.eye(3).double(), torch.zeros(3).double())
     x = DenseInput(torch.tensor([[5.0, 0, 1], [5.0, 0, 1], [0, -1, 0.25]]).double())
     pairs = Pairs([(0, 1), (0, 2), (1, 2)], [True, True, False])  # holds by 4; broken; holds by 0.25
-    problem = Problem.build(pairs, 3, weight_penalty=0.0, free_weight=1.0, like=network.head)
+    problem = Problem.build(pairs, 3, Prices(0.0, 1.0), like=network.head)
     (row, _) = train(network, x, problem, lambda gradients, iteration: None, max_iter=1, tol=0.0)
     assert row["violated_pairs"] == 2
     assert row["occupied_clusters"] == 2
@@ -188,6 +218,37 @@ def test_objective_falls_on_an_easy_toy(sizes: tuple[int, ...], solver: str) -> 
     assert max(ratios) < 0.8
     assert np.mean(ratios) < 0.5
     assert np.mean(shares) < 0.6
+
+
+def table(scores: list[list[float]]) -> tuple[Network, DenseInput]:
+    """A network that can give every point any scores: the head is a table of them."""
+    head = torch.tensor(scores, dtype=torch.float64).T.contiguous()
+    n_clusters, n_points = head.shape
+    network = Network([], torch.zeros(n_points).double(), 1.0, head, torch.zeros(n_clusters).double())
+    return network, DenseInput(torch.eye(n_points).double())
+
+
+@pytest.mark.parametrize("price", [0.0, 1.0])
+def test_a_point_goes_where_its_neighbours_are_if_that_has_a_price(price: float) -> None:
+    network, x = table([[0.0, 1.0], [3.0, 0.0], [3.0, 0.0], [0.0, 3.0], [0.0, 3.0]])
+    neighbours = torch.tensor([[1], [2], [0], [4], [3]])  # three, and two others
+    problem = Problem.build(Pairs.empty(), 5, Prices(0.0, 0.0, price), like=network.head, neighbours=neighbours)
+    train(network, x, problem, AdamSteps(network, 0.05, 0.0), max_iter=100, tol=0.0)
+    assert network.scores(x).argmax(1).tolist() == ([0, 0, 0, 1, 1] if price else [1, 0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("price", [0.0, 20.0])
+def test_clusters_keep_their_shares_if_that_has_a_price(price: float) -> None:
+    """The head's bias is there for all, so the one answer takes them all along."""
+    network, x = table([[0.5, 0.0], [0.0, 0.4]] * 10)
+    prices, shares = Prices(0.001, 0.0, balance_weight=price), torch.tensor([0.5, 0.5])
+    problem = Problem.build(Pairs([(0, 1)], [True]), 20, prices, like=network.head, shares=shares)
+    train(network, x, problem, AdamSteps(network, 0.05, 0.0), max_iter=300, tol=0.0)
+    scores = network.scores(x)
+    found = scores.argmax(1)
+    assert found[0] == found[1]  # the answer is heard all the same
+    assert found.bincount().tolist() == ([11, 9] if price else [20])
+    assert (float((scores.softmax(1).mean(0) - 0.5).abs().max()) < 0.005) == (price > 0)
 
 
 # The steps
@@ -223,10 +284,11 @@ def test_paper_steps_shrink_an_idle_head_by_what_the_docstring_says(offset: int)
     np.testing.assert_allclose(network.head, before * (1 + offset) / (4 + offset), rtol=1e-12)
 
 
+@BEYOND
 @pytest.mark.parametrize("sizes", [(), (4,), (5, 4)], ids=["no layer", "one layer", "two layers"])
-def test_training_with_paper_steps_equals_descent_by_autograd(sizes: tuple[int, ...]) -> None:
+def test_training_with_paper_steps_equals_descent_by_autograd(sizes: tuple[int, ...], beyond: bool) -> None:
     penalty, layer_rate, offset = 0.1, 0.05, 10
-    network, x, problem = toy(sizes, penalty=penalty)
+    network, x, problem = toy(sizes, penalty=penalty, beyond=beyond)
     leaves, values = leaves_of(network), []
     for iteration in range(1, 7):
         value = plain_objective(leaves, network.centre, x, problem)
@@ -241,21 +303,22 @@ def test_training_with_paper_steps_equals_descent_by_autograd(sizes: tuple[int, 
         np.testing.assert_allclose(found, expected.detach(), rtol=1e-9, atol=1e-12)
 
 
+@BEYOND
 @pytest.mark.parametrize("sizes", [(), (4,), (5, 4)], ids=["no layer", "one layer", "two layers"])
-def test_training_with_adam_steps_equals_adam_on_autograd(sizes: tuple[int, ...]) -> None:
+def test_training_with_adam_steps_equals_adam_on_autograd(sizes: tuple[int, ...], beyond: bool) -> None:
     head_rate, layer_rate = 0.03, 0.007
-    network, x, problem = toy(sizes)
+    network, x, problem = toy(sizes, beyond=beyond)
     leaves = leaves_of(network)
     rates = [layer_rate] * (len(leaves) - 2) + [head_rate] * 2
     adam = torch.optim.Adam([{"params": [p], "lr": rate} for p, rate in zip(leaves, rates, strict=True)])
     values = []
-    for _ in range(8):
+    for _ in range(7):
         adam.zero_grad()
         value = plain_objective(leaves, network.centre, x, problem)
         value.backward()
         values.append(float(value.detach()))
         adam.step()
-    history = train(network, x, problem, AdamSteps(network, head_rate, layer_rate), max_iter=8, tol=0.0)
+    history = train(network, x, problem, AdamSteps(network, head_rate, layer_rate), max_iter=7, tol=0.0)
     np.testing.assert_allclose([row["objective"] for row in history[:-1]], values, rtol=1e-9)
     for found, expected in zip(network.parameters, leaves, strict=True):
         np.testing.assert_allclose(found, expected.detach(), rtol=1e-7, atol=1e-9)

@@ -47,7 +47,8 @@ def list_experiments(results: Results = Path("results")) -> None:
     with _extra():
         from .experiments.specs import EXPERIMENTS
         from .experiments.store import Store
-    finished = Store(results).done()
+        from .experiments.unfinished import Unfinished
+    finished = Store(results).done() | Unfinished(results).reasons.keys()
     table = Table("name", "title", "data sets", "methods", caption=f"done: in {results}")
     for name in ("cells", "done"):
         table.add_column(name, justify="right")
@@ -60,17 +61,20 @@ def list_experiments(results: Results = Path("results")) -> None:
 
 @app.command()
 def run(
-    name: Annotated[str, typer.Argument(help="Such as table2 or fig1; all is all of them.")],
+    name: Annotated[str, typer.Argument(help="Such as table2, fig1 or leaderboard; all is all of them.")],
     seeds: Annotated[
         int | None, typer.Option(min=1, help="How many draws of the pairs, if not the usual number.")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer seeds and numbers of pairs, to see that all is well.")
+        bool, typer.Option("--quick", help="One seed and fewer numbers of pairs, to see that all is well.")
     ] = False,
     jobs: Annotated[int | None, typer.Option(min=1, help="Cells side by side; all cores if not given.")] = None,
     dataset: Annotated[list[str] | None, typer.Option(help="Only this data set; may be given again.")] = None,
     method: Annotated[list[str] | None, typer.Option(help="Only this method; may be given again.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Compute also what is done, and replace it.")] = False,
+    limit: Annotated[
+        float, typer.Option(min=0.1, help="Seconds of the processor that a cell may take before it is given up.")
+    ] = 600.0,
     results: Results = Path("results"),
 ) -> None:
     """Run an experiment, or what is still missing of it; it may be stopped at any time and continues where it was."""
@@ -90,6 +94,7 @@ def run(
                 again=again,
                 datasets=dataset,
                 methods=method,
+                limit=limit,
                 on_cell=on_cell,
             )
     except KeyboardInterrupt:

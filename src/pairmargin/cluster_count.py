@@ -2,7 +2,7 @@
 
 k-means cuts the data into clusters of about one size. With as many clusters as there are classes it tears a class of
 half the data into pieces. So the start asks the answers how many classes of one size would be as mixed as these are.
-If that is far fewer than were asked for, it takes twice as many as that and joins those that must-links lie across.
+If that is far fewer than were asked for, it takes four times as many as that and joins those with must-links across.
 
 symbol | name        | meaning
 a      | `kept`      | share of the must-links within one cluster
@@ -26,7 +26,10 @@ from .pairs import Pairs
 Array = NDArray[Any]
 
 TRIED = (2, 3, 5, 8, 12, 20)  # numbers of clusters to read π off
-PIECES = 2.0  # clusters for every class of the 1/π that there seem to be
+CANDIDATES = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 28, 34, 40, 50, 60, 70, 85, 100)  # to count clusters
+MOST = CANDIDATES[-1]
+NEARLY = 0.95  # of the best agreement is enough for the fewest clusters
+PIECES = 4.0  # clusters for every class of the 1/π that there seem to be
 N_FOLDS = 5  # answers that say which pieces to join are not those that judge it
 SURE = 1.0  # standard errors of doubt, in favour of the number of clusters asked for
 TINY = 1e-6  # in place of shares that must not be 0
@@ -58,6 +61,22 @@ def clusters_to_use(n_clusters: int, pairs: Pairs, runs_for: Callable[[int], Seq
     asked = _evidence(runs_for(n_clusters), pairs)
     asked = asked._replace(kept=asked.kept + SURE * np.sqrt(_variance(asked.kept, n_same)))
     return fewer if _rand(_joined_evidence(runs_for(fewer), pairs), low) > _rand(asked, low) else n_clusters
+
+
+def count_clusters(pairs: Pairs, runs_for: Callable[[int], Sequence[Array]], n_samples: int) -> int:
+    """How many clusters there seem to be: the fewest of which the runs agree nearly best with the answers.
+
+    It stops looking when twice as many as the best so far have been tried.
+    """
+    found: dict[int, Evidence] = {}
+    for k in (k for k in CANDIDATES if k <= max(n_samples // 4, 2)):
+        found[k] = _evidence(runs_for(k), pairs)
+        same_rate, _ = _same_rate(list(found.values()), int((~pairs.same).sum()))
+        rand = {tried: _rand(evidence, same_rate) for tried, evidence in found.items()}
+        best = max(rand, key=rand.__getitem__)
+        if k >= 2 * best and k >= TRIED[2]:
+            break
+    return min(tried for tried in rand if rand[tried] >= NEARLY * rand[best])
 
 
 def joined(labels: Array, pairs: Pairs) -> Array:

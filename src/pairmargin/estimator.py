@@ -15,16 +15,20 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .consensus import Start, consensus_starts
 from .exceptions import InvalidParameterError
 from .inputs import GAUSSIAN, DenseInput, Input, Scaling
+from .labelling import agreeing_labels
+from .neighbours import nearest_neighbours
 from .network import Layer, Network
-from .objective import Problem, pair_margins
+from .objective import Prices, Problem, pair_margins
 from .pairs import Pairs
 from .rbm import Pretraining, pretrain
-from .start import Start, code_spread, graph_start, nearest_mean_head, start_head
+from .start import code_spread, nearest_mean_head, start_head
 from .threads import threads_for
 from .training import AdamSteps, History, PaperSteps, Steps, settle, train
-from .validation import check_settings, layer_sizes, validated, warn_if_few_distinct
+from .trust import Trust, chances, judged, median_margin, same_chances
+from .validation import AUTO, check_both_kinds, check_settings, layer_sizes, validated, warn_if_few_distinct
 
 logger = logging.getLogger("pairmargin")
 Array = NDArray[Any]
@@ -32,6 +36,10 @@ Callback = Callable[[dict[str, Any]], None]
 
 RAMP = 100  # iterations in which Adam's steps rise to their full size
 SETTLE_RATES = 0.03, 0.005  # Adam's steps for the head and for the layers, while they learn the clusters of the start
+SCREEN = 25  # iterations after which the best of several starts is known
+N_FOLDS, FOLD_ITER = 3, 50  # parts of the answers, each judged by what so many iterations learn from the others
+FEWEST = 20  # answers that can be judged by each other
+N_NEIGHBORS = 10
 
 
 class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -42,25 +50,31 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters K.
+    n_clusters : int or "auto", default=8
+        Largest number of clusters K. Fewer are used where the answers call for it, see ``n_clusters_found_``. "auto"
+        takes the number that agrees best with the answers, of which there must be some of both kinds.
     hidden_layer_sizes : int or sequence of int, default=(100,)
         Units of each sigmoid layer. ``()`` gives the linear method on standardised input.
     visible : {"auto", "binary", "gaussian"}, default="auto"
         Kind of the first RBM's visible units. Binary: X is divided by one number, so that its largest value is at
         most 1. Gaussian: every column is standardised. "auto" decides from the data, see ``visible_``.
-    init : {"graph", "pairs", "k-means", "random"}, default="graph"
-        Where training starts. "graph": clusters found where codes shaped by the must-links meet graphs of neighbours
-        with the answers in them, learned by the whole network. The others start the head alone: k-means in the shaped
-        codes, k-means on the codes as they are, or at random.
-    n_init : int, default=1
-        Number of starts to train from; the one with the lowest objective is kept.
+    init : {"consensus", "pairs", "k-means", "random"}, default="consensus"
+        Where training starts. "consensus": what many clusterings agree on, of codes shaped by the must-links and of
+        graphs of neighbours with the answers in them; the whole network learns it. The others start the head alone:
+        k-means in the shaped codes, k-means on the codes as they are, or at random.
+    n_init : int, default=6
+        Number of starts. Each is trained a little, and the one whose objective is then the lowest to the end.
     solver : {"adam", "subgradient"}, default="adam"
         "subgradient" takes the paper's steps, of size 1/(λ(i + 1 + step_offset)) for the head.
     weight_penalty : float, default=0.001
         Price λ of the squared norm of the head.
     free_weight : float, default=1.0
         Price β of points in no pair that lie close to the border of two clusters.
+    neighbour_weight : float, default=0.3
+        Price of neighbours in different clusters: the 10 nearest of every point, together as much as this part of all
+        must-links.
+    balance_weight : float, default=0.0
+        Price of clusters whose share of the points departs from the one they had at the start.
     learning_rate : float, optional
         Adam's step for the head, 0.02 if not given. The solver "subgradient" has its own rule.
     layer_learning_rate : float, optional
@@ -80,6 +94,11 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         k of CD-k.
     momentum, weight_decay : float, default=0.9, 0.0002
         Of the RBMs.
+    answer_price : float, default=3.0
+        What an answer is worth, in margins, when ``labels_`` are decided; 0 leaves them to the scores alone.
+    robust : bool, default=True
+        Judge every answer by networks that have learned from others only, and let those count less that are likely to
+        be wrong. It also tells how sure `cluster_proba` may be.
     on_conflict : {"raise", "drop", "keep"}, default="raise"
         What to do with pairs that contradict each other.
     warm_start : bool, default=False
@@ -96,10 +115,18 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Cluster of every point.
+        Cluster of every training point: that of `predict`, unless the answers about it weigh more than its scores.
+    n_clusters_found_ : int
+        Number of clusters that have points.
+    suspicious_pairs_ : ndarray of shape (n_pairs,)
+        Positions of the answers, those first that contradict the others most: worth a second look.
+    answer_trust_, error_rate_ : ndarray of shape (n_pairs,), float
+        The chance that an answer is no mistake, and the share of mistakes that there seem to be.
+    sharpness_, score_unit_ : float
+        What makes chances of scores: ``softmax(sharpness_ * scores / score_unit_)``.
     history_ : list of dict
         A row for the start and for every iteration: objective and its terms (``must_link``, ``cannot_link``,
-        ``free``, ``norm``), ``violated_pairs``, ``occupied_clusters``, ``seconds``.
+        ``free``, ``norm``, ``neighbours``, ``balance``), ``violated_pairs``, ``occupied_clusters``, ``seconds``.
     pretraining_history_ : list of dict
         A row for every epoch of every RBM: ``layer``, ``epoch``, ``reconstruction_error``, ``seconds``.
     n_iter_, objective_ : int, float
@@ -110,8 +137,9 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         Weights (inputs, units) and biases of the layers.
     code_mean_, code_spread_ : ndarray of shape (d,), float
         Mean and spread of the codes where training started, both constant.
-    head_coef_, head_intercept_ : ndarray of shape (n_clusters, d), (n_clusters,)
-        The head: ``scores = (codes - code_mean_) / code_spread_ @ head_coef_.T + head_intercept_``.
+    head_coef_, head_intercept_ : ndarray of shape (k, d), (k,)
+        The head, one row for each of the k ≤ n_clusters clusters that are in use:
+        ``scores = (codes - code_mean_) / code_spread_ @ head_coef_.T + head_intercept_``.
     input_shift_, input_scale_ : ndarray of shape (n_features,)
         What is taken off X, and what it is divided by.
 
@@ -132,15 +160,17 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | str = 8,
         hidden_layer_sizes: int | tuple[int, ...] = (100,),
         *,
         visible: str = "auto",
-        init: str = "graph",
-        n_init: int = 1,
+        init: str = "consensus",
+        n_init: int = 6,
         solver: str = "adam",
         weight_penalty: float = 0.001,
         free_weight: float = 1.0,
+        neighbour_weight: float = 0.3,
+        balance_weight: float = 0.0,
         learning_rate: float | None = None,
         layer_learning_rate: float | None = None,
         step_offset: int = 100,
@@ -152,6 +182,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         cd_steps: int = 1,
         momentum: float = 0.9,
         weight_decay: float = 2e-4,
+        answer_price: float = 3.0,
+        robust: bool = True,
         on_conflict: str = "raise",
         warm_start: bool = False,
         callback: Callback | None = None,
@@ -167,6 +199,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         self.solver = solver
         self.weight_penalty = weight_penalty
         self.free_weight = free_weight
+        self.neighbour_weight = neighbour_weight
+        self.balance_weight = balance_weight
         self.learning_rate = learning_rate
         self.layer_learning_rate = layer_learning_rate
         self.step_offset = step_offset
@@ -178,6 +212,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         self.cd_steps = cd_steps
         self.momentum = momentum
         self.weight_decay = weight_decay
+        self.answer_price = answer_price
+        self.robust = robust
         self.on_conflict = on_conflict
         self.warm_start = warm_start
         self.callback = callback
@@ -187,7 +223,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
 
     @classmethod
     def paper(
-        cls, n_clusters: int = 8, hidden_layer_sizes: int | tuple[int, ...] = (100,), **changes: Any
+        cls, n_clusters: int | str = 8, hidden_layer_sizes: int | tuple[int, ...] = (100,), **changes: Any
     ) -> MaxMarginClustering:
         """The paper's settings: λ = 0.02, β = 1, γ_W = 1/(λ(i + 1)), γ_θ = 0.01, CD-1.
 
@@ -198,10 +234,14 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             "solver": "subgradient",
             "weight_penalty": 0.02,
             "free_weight": 1.0,
+            "neighbour_weight": 0.0,
+            "robust": False,
+            "n_init": 1,
             "layer_learning_rate": 0.01,
             "cd_steps": 1,
             "init": "pairs",
             "step_offset": 100,
+            "answer_price": 0.0,
         }
         return cls(n_clusters, hidden_layer_sizes, **(settings | changes))
 
@@ -224,24 +264,36 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         warm = self.warm_start and hasattr(self, "head_coef_")
         data = validated(self, X, reset=not warm, accept_sparse="csr")
         check_settings(self.get_params(deep=False), data.shape[0])
+        n_clusters = None if self.n_clusters == AUTO else int(self.n_clusters)
         sizes = layer_sizes(self.hidden_layer_sizes)
-        pairs = Pairs.check(pairs, data.shape[0]).resolve(self.on_conflict)
-        warn_if_few_distinct(data, self.n_clusters)
+        given = Pairs.check(pairs, data.shape[0])
+        pairs = given.resolve(self.on_conflict)
+        if n_clusters is None:
+            check_both_kinds(pairs)
+        else:
+            warn_if_few_distinct(data, n_clusters)
         rng = check_random_state(self.random_state)
         device = _device(self.device)
         with _shown(self.verbose):
             if warm:
                 scaling, history = self._scaling(), self.pretraining_history_
                 x = scaling.apply(data, device)
-                starts: Iterator[Network] = iter([self._network(data.dtype, device, sizes)])
+                starts = [self._known_network(data.dtype, device, sizes, n_clusters)]
             else:
                 scaling = Scaling.learn(data, self.visible if sizes or self.visible != "auto" else GAUSSIAN)
                 x = scaling.apply(data, device)
                 layers, history = self._pretrain(x, sizes, scaling.visible, rng, device)
-                starts = (self._start(x, layers, pairs, rng) for _ in range(self.n_init))
-            candidates = [(network, *self._train(network, x, pairs)) for network in starts]
-        network, training_history, labels = min(candidates, key=lambda c: _lowest(c[1]))
-        self._store(scaling, network, history, training_history, labels)
+                starts = self._starts(x, layers, n_clusters, pairs, rng)
+            neighbours = self._neighbours(x)
+            network = self._most_promising(starts, x, pairs, neighbours)
+            trust = self._judge(network, x, pairs, neighbours, rng)
+            if warm:  # this network has learned from answers that it now judges
+                trust = trust._replace(sharpness=self.sharpness_)
+            trusted = Pairs(pairs.index, pairs.same, pairs.weight * trust.trust)
+            training_history = self._train(network, x, trusted, neighbours, self.max_iter, self._reporter("train"))
+            self._store(scaling, network, history, training_history)
+            self._store_labels(network.scores(x), trusted)
+            self._store_trust(trust, given.is_in(pairs))
         return self
 
     def predict(self, X: ArrayLike) -> Array:
@@ -249,7 +301,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         return np.asarray(self.decision_function(X).argmax(1))
 
     def decision_function(self, X: ArrayLike) -> Array:
-        """Scores of shape (n_samples, n_clusters)."""
+        """Scores of shape (n_samples, k), one column for each of the k ≤ n_clusters clusters that are in use."""
         network, x = self._ready(X)
         with threads_for(x.shape[0], *_widths(network)):
             return np.asarray(network.scores(x).cpu().numpy())
@@ -279,6 +331,30 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         with threads_for(len(asked), scores.shape[1], 1):
             return pair_margins(scores, torch.from_numpy(asked)).numpy()
 
+    def cluster_proba(self, X: ArrayLike) -> Array:
+        """The chance of every cluster for every row of X, of shape (n_samples, k).
+
+        As sharp as the answers allow: networks that had not seen an answer were asked how sure they were of it.
+        """
+        return chances(self.decision_function(X) / self.score_unit_, self.sharpness_)
+
+    def pair_proba(self, X: ArrayLike, index: ArrayLike | Pairs) -> Array:
+        """The chance of "same" for pairs of rows of X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The points.
+        index : Pairs or array-like of shape (m, 2)
+            Row numbers of the pairs; answers in `Pairs` are not looked at.
+
+        Returns
+        -------
+        chance : ndarray of shape (m,)
+        """
+        scores = self.decision_function(X) / self.score_unit_
+        return same_chances(scores[Pairs.check_rows(index, len(scores))], self.sharpness_)
+
     @property
     def _n_features_out(self) -> int:
         return int(self.head_coef_.shape[1])
@@ -307,9 +383,10 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             like = x.rows(slice(0, 1))
             return pretrain(x, sizes, visible, settings, generator, like, self._reporter("pretrain"))
 
-    def _start(self, x: Input, layers: list[Layer], pairs: Pairs, rng: RandomState) -> Network:
-        """A network with its own copy of the layers and a head to start from."""
-        layers = [Layer(layer.weight.clone(), layer.bias.clone()) for layer in layers]
+    def _starts(
+        self, x: Input, layers: list[Layer], n_clusters: int | None, pairs: Pairs, rng: RandomState
+    ) -> list[Network]:
+        """Networks to train from, each with its own copy of the layers."""
         codes = Network(layers).codes(x)
         centre = codes.mean(0)
         centred = codes.sub(centre).cpu().numpy().astype(np.float64)
@@ -317,14 +394,18 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         centred /= spread
 
         def with_head(head: Array, bias: Array) -> Network:
-            return Network(layers, centre, spread, torch.from_numpy(head).to(codes), torch.from_numpy(bias).to(codes))
+            own = [Layer(layer.weight.clone(), layer.bias.clone()) for layer in layers]
+            return Network(own, centre, spread, torch.from_numpy(head).to(codes), torch.from_numpy(bias).to(codes))
 
-        if self.init != "graph":
-            return with_head(*start_head(centred, self.n_clusters, pairs, self.init, rng))
-        start = graph_start(centred, x, self.n_clusters, pairs, rng)
-        network = with_head(*nearest_mean_head(centred[start.rows], start.labels, self.n_clusters))
-        self._settle(network, x, start)
-        return network
+        if self.init != "consensus":
+            assert n_clusters is not None  # `check_settings` has seen to it
+            heads = [start_head(centred, n_clusters, pairs, self.init, rng) for _ in range(self.n_init)]
+            return [with_head(*head) for head in heads]
+        networks = []
+        for start in consensus_starts(centred, x, n_clusters, pairs, rng, self.n_init):
+            networks.append(with_head(*nearest_mean_head(centred[start.rows], start.labels)))
+            self._settle(networks[-1], x, start)
+        return networks
 
     def _settle(self, network: Network, x: Input, start: Start) -> None:
         """Let the network learn the clusters of a start."""
@@ -334,24 +415,68 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             n_steps = settle(network, seen, labels, AdamSteps(network, *SETTLE_RATES), self.weight_penalty)
         logger.info("the clusters of the start were learned in %d steps", n_steps)
 
-    def _train(self, network: Network, x: Input, pairs: Pairs) -> tuple[History, Array]:
-        """Algorithm 1 on one start; its history and the labels it ends with."""
-        problem = Problem.build(
-            pairs, x.shape[0], weight_penalty=self.weight_penalty, free_weight=self.free_weight, like=network.head
-        )
+    def _neighbours(self, x: Input) -> torch.Tensor | None:
+        """The nearest neighbours (n, k) of every point, if they have a price."""
+        if not self.neighbour_weight:
+            return None
+        return torch.from_numpy(nearest_neighbours(x.points(), N_NEIGHBORS)[1])
+
+    def _most_promising(
+        self, starts: list[Network], x: Input, pairs: Pairs, neighbours: torch.Tensor | None
+    ) -> Network:
+        """The start whose objective is the lowest when each has been trained a little."""
+        if len(starts) == 1:
+            return starts[0]
+        n_iter = min(SCREEN, self.max_iter)
+        lowest = [_lowest(self._train(start.copy(), x, pairs, neighbours, n_iter)) for start in starts]
+        logger.info("%d starts, objectives %s", len(starts), ", ".join(f"{value:.4g}" for value in lowest))
+        return starts[int(np.argmin(lowest))]
+
+    def _judge(
+        self, network: Network, x: Input, pairs: Pairs, neighbours: torch.Tensor | None, rng: RandomState
+    ) -> Trust:
+        """What networks that learn from some of the answers think of the others."""
+        if not self.robust or len(pairs) < FEWEST or len(network.head) < 2:
+            return Trust.complete(len(pairs))
+        fold = rng.permutation(len(pairs)) % N_FOLDS
+        ends = np.empty((len(pairs), 2, len(network.head)))
+        for part in range(N_FOLDS):
+            pupil, unseen = network.copy(), fold == part
+            self._train(pupil, x, pairs[~unseen], neighbours, min(FOLD_ITER, self.max_iter))
+            scores = pupil.scores(x)
+            ends[unseen] = scores[torch.from_numpy(pairs.index[unseen])].cpu().numpy() / median_margin(scores)
+        trust = judged(ends, pairs.same)
+        logger.info("%.0f %% of the answers seem wrong", 100 * trust.error_rate)
+        return trust
+
+    def _train(
+        self,
+        network: Network,
+        x: Input,
+        pairs: Pairs,
+        neighbours: torch.Tensor | None,
+        max_iter: int,
+        on_iteration: Callback | None = None,
+    ) -> History:
+        """Algorithm 1 in place; its history."""
         with threads_for(x.shape[0], *_widths(network)):
+            shares = None
+            if self.balance_weight:
+                counts = torch.bincount(network.scores(x).argmax(1), minlength=len(network.head)) + 1
+                shares = counts / counts.sum()
+            prices = Prices(self.weight_penalty, self.free_weight, self.neighbour_weight, self.balance_weight)
+            problem = Problem.build(pairs, x.shape[0], prices, like=network.head, neighbours=neighbours, shares=shares)
             history = train(
                 network,
                 x,
                 problem,
                 self._steps(network),
-                max_iter=self.max_iter,
+                max_iter=max_iter,
                 tol=self.tol,
-                on_iteration=self._reporter("train"),
+                on_iteration=on_iteration,
             )
-            labels = network.scores(x).argmax(1).cpu().numpy()
         logger.info("trained for %d iterations, objective %.6g", len(history) - 1, _lowest(history))
-        return history, labels
+        return history
 
     def _steps(self, network: Network) -> Steps:
         """The solver's way of moving the parameters."""
@@ -370,9 +495,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
 
         return report
 
-    def _store(
-        self, scaling: Scaling, network: Network, pretraining: History, training: History, labels: Array
-    ) -> None:
+    def _store(self, scaling: Scaling, network: Network, pretraining: History, training: History) -> None:
         """Keep what was learned, as numpy arrays."""
         self.visible_, self.input_shift_, self.input_scale_ = scaling.visible, scaling.shift, scaling.scale
         self.coefs_ = [layer.weight.cpu().numpy() for layer in network.layers]
@@ -381,19 +504,38 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         self.head_coef_, self.head_intercept_ = network.head.cpu().numpy(), network.head_bias.cpu().numpy()
         self.pretraining_history_, self.history_ = pretraining, training
         self.n_iter_, self.objective_ = training[-1]["iteration"], _lowest(training)
-        self.labels_ = labels
+
+    def _store_labels(self, scores: torch.Tensor, pairs: Pairs) -> None:
+        """Keep the clusters of the points, and what a margin is worth."""
+        self.labels_ = agreeing_labels(scores.cpu().numpy(), pairs, self.answer_price)
+        self.n_clusters_found_ = len(np.unique(self.labels_))
+        self.score_unit_ = median_margin(scores)
+
+    def _store_trust(self, trust: Trust, kept: Array) -> None:
+        """Keep what there is to say about the answers that were given, of which some were not kept."""
+        self.sharpness_, self.error_rate_ = trust.sharpness, trust.error_rate
+        self.answer_trust_, right = np.zeros(len(kept)), np.zeros(len(kept))
+        self.answer_trust_[kept], right[kept] = trust.trust, trust.right
+        self.suspicious_pairs_ = np.argsort(right, kind="stable")
 
     def _scaling(self) -> Scaling:
         return Scaling(self.visible_, self.input_shift_, self.input_scale_)
 
-    def _network(self, dtype: Any, device: torch.device, sizes: tuple[int, ...] | None = None) -> Network:
-        """The stored model as tensors; ``sizes`` are the ones asked for in a warm start."""
-        known = tuple(len(b) for b in self.intercepts_)
-        if sizes is not None and (sizes, self.n_clusters) != (known, len(self.head_coef_)):
+    def _known_network(
+        self, dtype: Any, device: torch.device, sizes: tuple[int, ...], n_clusters: int | None
+    ) -> Network:
+        """The stored model, to go on from, if it is what is asked for."""
+        known, n_used = tuple(len(b) for b in self.intercepts_), len(self.head_coef_)
+        if sizes != known or (n_clusters is not None and n_clusters < n_used):
             raise InvalidParameterError(
-                f"warm_start goes on with hidden_layer_sizes={known} and n_clusters={len(self.head_coef_)}, but "
-                f"{sizes} and {self.n_clusters} are asked for; set warm_start=False to start anew"
+                f"warm_start goes on with hidden_layer_sizes={known} and {n_used} clusters, but "
+                f"hidden_layer_sizes={sizes} and n_clusters={self.n_clusters!r} are asked for; set "
+                "warm_start=False to start anew"
             )
+        return self._network(dtype, device)
+
+    def _network(self, dtype: Any, device: torch.device) -> Network:
+        """The stored model as tensors."""
 
         def tensor(a: Array) -> torch.Tensor:
             return torch.tensor(a.astype(dtype), device=device)

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.metrics import pairwise_distances_argmin_min
-from sklearn.neighbors import NearestNeighbors
 
+from .neighbours import nearest_neighbours
 from .pairs import Pairs
 from .pairs.arithmetic import link_graph
 
@@ -48,10 +48,10 @@ def neighbour_graph(points: Any, n_neighbors: int = N_NEIGHBORS, gamma: float | 
 
 def _affinities(points: Any, n_neighbors: int, gamma: float | None) -> sp.csr_array:
     n = points.shape[0]
-    k = min(n_neighbors, n - 1)
+    distance, neighbour = nearest_neighbours(points, n_neighbors)  # (n, k) both
+    k = distance.shape[1]
     if k == 0:
         return sp.csr_array((n, n))  # one point alone
-    distance, neighbour = NearestNeighbors(n_neighbors=k).fit(points).kneighbors()  # (n, k) both, nearest first
     scale = scales(distance[:, min(SCALE_NEIGHBOUR, k) - 1])
     squared = distance.astype(np.float64) ** 2
     weight = np.exp(-squared / (scale[:, None] * scale[neighbour]) if gamma is None else -gamma * squared)
@@ -114,7 +114,7 @@ class LinkedGraph:
     def build(cls, graph: sp.csr_array, pairs: Pairs) -> LinkedGraph:
         """Put the answers in the place of what the distances say."""
         n = graph.shape[0]
-        component, links = _components(pairs, n)
+        component, links = trusted_components(pairs, n)
         size = np.bincount(component).astype(np.float64)  # (C,)
         pull = np.where(size > 1, np.minimum(1, LOUDEST / np.maximum(size - 1, 1)), 0)
         ends = component[pairs.cannot_link]  # (·, 2)
@@ -145,7 +145,7 @@ class LinkedGraph:
         return len(self.component), len(self.component)
 
 
-def _components(pairs: Pairs, n: int) -> tuple[Array, sp.csr_array]:
+def trusted_components(pairs: Pairs, n: int) -> tuple[Array, sp.csr_array]:
     """Components of the must-links, (n,), and the must-links that are no proof of more than themselves, (n, n).
 
     A component with a cannot-link inside has a wrong answer somewhere, so its must-links are believed only one by one.
@@ -180,14 +180,18 @@ def _symmetric(index: Array, n: int) -> sp.csr_array:
 # Eigenvectors
 
 
-def embedding(affinity: Any, degree: Array, n_components: int, teleport: float) -> Array:
-    """Rows of length 1 of the first eigenvectors of D^-½ (A + τ/n) D^-½, the first one last, (n, n_components).
+def eigenvectors(affinity: Any, degree: Array, n_components: int, teleport: float) -> Array:
+    """First eigenvectors of D^-½ (A + τ/n) D^-½, the first one last, (n, n_components).
 
     ``affinity`` is an array, a sparse array or a `LinkedGraph`.
     """
     root = 1 / np.sqrt(degree + teleport)  # D^-½
     few = affinity.shape[0] <= max(DENSE_UP_TO, 4 * n_components)
-    vectors = (_all_at_once if few else _one_by_one)(affinity, root, n_components, teleport)
+    return (_all_at_once if few else _one_by_one)(affinity, root, n_components, teleport)
+
+
+def rows_of_length_1(vectors: Array) -> Array:
+    """Every row divided by its length, as Ng, Jordan, Weiss (2001) do with eigenvectors; one of length 0 stays."""
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(length > 0, length, 1))
 

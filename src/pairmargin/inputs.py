@@ -16,6 +16,7 @@ import scipy.stats
 import torch
 from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.extmath import randomized_svd
 from torch import Tensor
 
 from .exceptions import InvalidDataError
@@ -25,6 +26,7 @@ BINARY_SHARE = 0.4
 UNCORRELATED = 0.003  # largest mean squared correlation of columns that are called principal components
 IN_ORDER = -0.9  # and their largest rank correlation of variance and place
 SAMPLE = 10_000, 500  # rows and columns that are enough to see it
+MAIN_COMPONENTS = 100  # of sparse rows, where distances are asked for
 
 
 class Input(Protocol):
@@ -40,6 +42,9 @@ class Input(Protocol):
 
     def transposed_times(self, other: Tensor) -> Tensor:
         """Xᵀ·other."""
+
+    def points(self, rows: NDArray[Any] | slice = slice(None)) -> NDArray[Any]:
+        """Some rows as dense points that are as far apart as the rows are."""
 
 
 class DenseInput:
@@ -57,6 +62,9 @@ class DenseInput:
 
     def transposed_times(self, other: Tensor) -> Tensor:
         return self.x.T @ other
+
+    def points(self, rows: NDArray[Any] | slice = slice(None)) -> NDArray[Any]:
+        return np.asarray(self.x[rows].cpu().numpy())
 
 
 class SparseInput:
@@ -82,6 +90,12 @@ class SparseInput:
     def transposed_times(self, other: Tensor) -> Tensor:
         product = self._product(self.x_transposed, other).div_(self.scale[:, None])
         return product.sub_(torch.outer(self.shift, other.sum(0)))
+
+    def points(self, rows: NDArray[Any] | slice = slice(None)) -> NDArray[Any]:
+        """The main components of these rows, which are never filled in."""
+        scaled = self.x[rows] @ sp.diags_array(1 / self.scale.cpu().numpy())
+        left, size, _ = randomized_svd(scaled, min(MAIN_COMPONENTS, *scaled.shape), random_state=0)
+        return np.asarray(left * size)
 
     def _product(self, left: sp.csr_array, right: Tensor) -> Tensor:
         return torch.from_numpy(np.asarray(left @ right.cpu().numpy())).to(self.scale)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,7 +44,14 @@ TERMS = {  # the parts of the objective, from the bottom to the top of a stack: 
     "free": ("free points near a border", 8),
     "must_link": ("broken “same” answers", 1),
     "cannot_link": ("broken “different” answers", 2),
+    "neighbours": ("neighbours in two clusters", 3),
+    "balance": ("clusters out of balance", 7),
 }
+
+
+def parts_of(history: Sequence[Mapping[str, Any]]) -> dict[str, tuple[str, int]]:
+    """The parts of the objective that have a price in a history."""
+    return {part: look for part, look in TERMS.items() if any(row.get(part, 0) for row in history)}
 
 
 def line_look(k: int) -> dict[str, Any]:

@@ -39,6 +39,11 @@ class Network:
     head_bias: Tensor = field(default_factory=lambda: torch.empty(0))  # (K,)
     activations: list[Tensor] = field(default_factory=list, repr=False)  # of the last forward pass
 
+    def copy(self) -> Network:
+        """One that can be trained without changing this one."""
+        layers = [Layer(layer.weight.clone(), layer.bias.clone()) for layer in self.layers]
+        return Network(layers, self.centre, self.spread, self.head.clone(), self.head_bias.clone())
+
     @property
     def parameters(self) -> list[Tensor]:
         """Everything that training moves: the layers from the first to the last, then the head."""

@@ -12,7 +12,12 @@ n⁺, n⁻     (in ``weight``)     total weight of the must-links, of the cannot
 U          free                the points in no pair
 λ          weight_penalty      price of the squared norm of W
 β          free_weight         price of the free points
+ν          neighbour_weight    price of the neighbours
+κ          balance_weight      price of the balance
 =========  ==================  ====================================================
+
+Two terms go beyond the paper. *Neighbours* are weak must-links: one more hinge of the form (8a) over points that lie
+close to each other. *Balance* holds the clusters to the shares of the points that they had at the start.
 
 Everything that (11) to (14) need of a point is the derivative of the objective with respect to its row of
 scores: (11) is then dSᵀ[h, 1] + λW, and (12) to (15) are dS·W. `objective_and_subgradient` gives that dS.
@@ -39,48 +44,89 @@ class Assignments(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """The four terms of (8); their sum is the objective."""
+    """The four terms of (8) and the two beyond; their sum is the objective."""
 
     must_link: Tensor
     cannot_link: Tensor
     free: Tensor
     norm: Tensor
+    neighbours: Tensor
+    balance: Tensor
 
     @property
     def total(self) -> Tensor:
-        """The objective (8)."""
-        return self.must_link + self.cannot_link + self.free + self.norm
+        """The objective, (8) if nothing weighs beyond it."""
+        return self.must_link + self.cannot_link + self.free + self.norm + self.neighbours + self.balance
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What the terms of the objective weigh beside the answers, which weigh 1."""
+
+    weight_penalty: float  # λ
+    free_weight: float  # β
+    neighbour_weight: float = 0.0  # ν
+    balance_weight: float = 0.0  # κ
 
 
 @dataclass(frozen=True)
 class Problem:
     """The answers as tensors, ready for the objective: built once, read in every iteration."""
 
-    index: Tensor  # (m, 2)
-    same: Tensor  # (m,) bool
-    weight: Tensor  # (m,) each pair's share of its kind: sums to 1 over must-links and over cannot-links
-    free: Tensor  # (U,) points in no pair
-    weight_penalty: float  # λ
-    free_weight: float  # β
+    index: Tensor  # (m + l, 2) the answers, then the neighbours
+    same: Tensor  # (m + l,) bool, true for neighbours
+    weight: Tensor  # (m + l,) sums to 1 over must-links, to 1 over cannot-links, to ν over neighbours
+    n_answers: int  # m
+    free: Tensor  # (U,) points in no answer
+    shares: Tensor  # (K,) of the points, for the balance
+    prices: Prices
 
     @classmethod
-    def build(cls, pairs: Pairs, n_samples: int, *, weight_penalty: float, free_weight: float, like: Tensor) -> Problem:
-        """Take the pairs and the two prices to tensors of the dtype and device of ``like``."""
+    def build(
+        cls,
+        pairs: Pairs,
+        n_samples: int,
+        prices: Prices,
+        *,
+        like: Tensor,
+        neighbours: Tensor | None = None,
+        shares: Tensor | None = None,
+    ) -> Problem:
+        """Take the pairs to tensors of the dtype and device of ``like``.
+
+        ``neighbours`` (n, k) are those of every point; ``shares`` (K,) are needed only if balance has a price.
+        """
         same = torch.as_tensor(pairs.same.copy(), device=like.device)
         weight = torch.as_tensor(pairs.weight.copy(), dtype=like.dtype, device=like.device)
         for kind in (same, ~same):
             if kind.any():
                 weight[kind] /= weight[kind].sum()  # 1/n⁺ and 1/n⁻ of (8a), (8b)
+        index = torch.as_tensor(pairs.index.copy())
         is_free = torch.ones(n_samples, dtype=torch.bool)
-        is_free[torch.as_tensor(pairs.index.copy()).flatten()] = False
+        is_free[index.flatten()] = False
+        index = index.to(like.device)
+        if neighbours is not None and prices.neighbour_weight:
+            links = _links(neighbours.to(like.device))
+            index = torch.cat([index, links])
+            same = torch.cat([same, same.new_ones(len(links))])
+            weight = torch.cat([weight, weight.new_full((len(links),), prices.neighbour_weight / max(len(links), 1))])
         return cls(
-            index=torch.as_tensor(pairs.index.copy(), device=like.device),
+            index=index,
             same=same,
             weight=weight,
+            n_answers=len(pairs),
             free=is_free.nonzero()[:, 0].to(like.device),
-            weight_penalty=weight_penalty,
-            free_weight=free_weight,
+            shares=like.new_empty(0) if shares is None else shares.to(like),
+            prices=prices,
         )
+
+
+def _links(neighbours: Tensor) -> Tensor:
+    """Every point with each of its neighbours, once, (≤ n·k, 2)."""
+    n, k = neighbours.shape
+    one, other = torch.arange(n, device=neighbours.device).repeat_interleave(k), neighbours.flatten()
+    key = torch.unique(torch.minimum(one, other) * n + torch.maximum(one, other))
+    return torch.stack([key // n, key % n], 1)
 
 
 def best_two(scores: Tensor) -> tuple[Tensor, Tensor]:
@@ -118,61 +164,82 @@ def pair_margins(scores: Tensor, index: Tensor) -> Tensor:
 
 
 def objective(scores: Tensor, problem: Problem, squared_norm: Tensor) -> Terms:
-    """The terms of (8), differentiable with respect to the scores and the squared norm of the head."""
-    norm = 0.5 * problem.weight_penalty * squared_norm  # λ/2 ‖W‖²
+    """The terms, differentiable with respect to the scores and the squared norm of the head."""
+    norm = 0.5 * problem.prices.weight_penalty * squared_norm  # λ/2 ‖W‖²
     if scores.shape[1] < 2:  # with one cluster there is nothing to choose, so no hinge
         zero = norm.new_zeros(())
-        return Terms(zero, zero, zero, norm)
+        return Terms(zero, zero, zero, norm, zero, zero)
     best = best_two(scores)
     found = assignments(scores, problem.index, best)
     margin = torch.where(problem.same, found.same - found.different, found.different - found.same)
     loss = problem.weight * (1 - margin).clamp_min(0)
-    must_link = loss[problem.same].sum()  # eq. (8a)
-    cannot_link = loss[~problem.same].sum()  # eq. (8b)
     value = best[0][problem.free]
     free = _free_price(problem, scores) * (1 - (value[:, 0] - value[:, 1])).clamp_min(0).sum()  # eq. (8c)
-    return Terms(must_link, cannot_link, free, norm)
+    return _terms(loss, free, norm, _balance(scores, problem)[0], problem)
+
+
+def _terms(loss: Tensor, free: Tensor, norm: Tensor, balance: Tensor, problem: Problem) -> Terms:
+    """The terms from the price that every answer and every pair of neighbours pays."""
+    answers, same = loss[: problem.n_answers], problem.same[: problem.n_answers]
+    neighbours = loss[problem.n_answers :].sum()
+    return Terms(answers[same].sum(), answers[~same].sum(), free, norm, neighbours, balance)  # eq. (8a), (8b)
+
+
+def _balance(scores: Tensor, problem: Problem) -> tuple[Tensor, Tensor | float]:
+    """κ KL(mean softmax(S) ‖ shares) and its slope with respect to the scores, (n, K)."""
+    price = problem.prices.balance_weight
+    if not price:
+        return scores.new_zeros(()), 0.0
+    chance = scores.softmax(1)
+    mean = chance.mean(0).clamp_min(torch.finfo(scores.dtype).tiny)
+    surprise = (mean / problem.shares).log()
+    slope = chance * (surprise - (chance @ surprise)[:, None]) / len(scores)
+    return price * (mean * surprise).sum(), price * slope
 
 
 def objective_and_subgradient(scores: Tensor, problem: Problem, squared_norm: Tensor) -> tuple[Terms, Tensor, Tensor]:
-    """The terms of (8), which pairs are violated, and the subgradient with respect to the scores, (n, K).
+    """The terms, which answers are violated, and the subgradient with respect to the scores, (n, K).
 
     Differs from the paper: (11) and (14) sum over all free points, but only those whose margin is below 1 have a
     slope in (8c). (8) is the objective, so (8) is followed.
     """
     step = torch.zeros_like(scores)  # dS
-    norm = 0.5 * problem.weight_penalty * squared_norm  # λ/2 ‖W‖²
+    norm = 0.5 * problem.prices.weight_penalty * squared_norm  # λ/2 ‖W‖²
     if scores.shape[1] < 2:
         zero = norm.new_zeros(())
-        return Terms(zero, zero, zero, norm), torch.zeros_like(problem.same), step
+        return Terms(zero, zero, zero, norm, zero, zero), torch.zeros_like(problem.same[: problem.n_answers]), step
     best = best_two(scores)
     found = assignments(scores, problem.index, best)
     sign = torch.where(problem.same, 1, -1).to(scores.dtype)
     slack = (1 - sign * (found.same - found.different)).clamp_min(0)
     violated = slack > 0  # A⁺ of eq. (9) and A⁻ of eq. (10)
-    loss = problem.weight * slack
 
     # The pair terms of (11) to (13): up with the explanation that the answer wants, down with its rival.
-    push = torch.where(violated, sign * problem.weight, 0)  # (m,)
+    push = torch.where(violated, sign * problem.weight, 0)  # (m + l,)
     n_clusters = scores.shape[1]
     rows = problem.index * n_clusters
-    wanted = rows + found.same_cluster[:, None]  # (m, 2) positions in the flat dS
+    wanted = rows + found.same_cluster[:, None]  # (m + l, 2) positions in the flat dS
     rival = rows + found.different_clusters
     both = push[:, None].expand(-1, 2).flatten()
     step.view(-1).index_add_(0, wanted.flatten(), both, alpha=-1)
     step.view(-1).index_add_(0, rival.flatten(), both, alpha=1)
 
-    # The free term of (11) and (14).
+    # The free term of (11) and (14); free points have neighbours too.
     price = _free_price(problem, scores)
     value, cluster = best[0][problem.free], best[1][problem.free]
     free_slack = (1 - (value[:, 0] - value[:, 1])).clamp_min(0)
     pull = price * (free_slack > 0).to(scores.dtype)
     rows = problem.free * n_clusters
-    step.view(-1)[rows + cluster[:, 0]] = -pull
-    step.view(-1)[rows + cluster[:, 1]] = pull
+    step.view(-1)[rows + cluster[:, 0]] -= pull
+    step.view(-1)[rows + cluster[:, 1]] += pull
 
-    terms = Terms(loss[problem.same].sum(), loss[~problem.same].sum(), price * free_slack.sum(), norm)  # eq. (8)
-    return terms, violated, step
+    balance, slope = _balance(scores, problem)
+    step += slope
+    return (
+        _terms(problem.weight * slack, price * free_slack.sum(), norm, balance, problem),
+        violated[: problem.n_answers],
+        step,
+    )
 
 
 def label_subgradient(scores: Tensor, labels: Tensor) -> Tensor:
@@ -191,4 +258,4 @@ def label_subgradient(scores: Tensor, labels: Tensor) -> Tensor:
 
 def _free_price(problem: Problem, scores: Tensor) -> float:
     """β/(UK) of (8c)."""
-    return problem.free_weight / (max(len(problem.free), 1) * scores.shape[1])
+    return problem.prices.free_weight / (max(len(problem.free), 1) * scores.shape[1])

@@ -27,15 +27,19 @@ from ._version import __version__
 from .estimator import MaxMarginClustering
 from .exceptions import ModelFileError
 from .readers import Recipe
+from .trust import Trust
 
 T = TypeVar("T")
 Arrays = dict[str, NDArray[Any]]
 
 FORMAT = "pairmargin"
-FORMAT_NUMBER = 1
+FORMAT_NUMBER = 2
 RECIPE = "recipe."  # before the names of its arrays
 _ARRAYS = ("labels_", "code_mean_", "head_coef_", "head_intercept_", "input_shift_", "input_scale_")
 _FACTS = ("visible_", "code_spread_", "n_iter_", "objective_", "history_", "pretraining_history_", "n_features_in_")
+_ARRAYS_OF_2 = ("suspicious_pairs_", "answer_trust_")  # since format 2
+_FACTS_OF_2 = ("n_clusters_found_", "score_unit_", "sharpness_", "error_rate_")
+OLD_STARTS = {"graph": "consensus"}  # what took their place
 _LIBRARIES = ("numpy", "scikit-learn", "torch", "safetensors")
 
 
@@ -65,7 +69,7 @@ def save(model: MaxMarginClustering, path: str | os.PathLike[str], *, recipe: Re
     True
     """
     check_is_fitted(model)
-    arrays = {name: np.ascontiguousarray(getattr(model, name)) for name in _ARRAYS}
+    arrays = {name: np.ascontiguousarray(getattr(model, name)) for name in _ARRAYS + _ARRAYS_OF_2}
     for depth, (weight, bias) in enumerate(zip(model.coefs_, model.intercepts_, strict=True)):
         arrays[f"coefs_.{depth}"], arrays[f"intercepts_.{depth}"] = map(np.ascontiguousarray, (weight, bias))
     steps, recipe_arrays = (None, {}) if recipe is None else recipe.state()
@@ -75,7 +79,7 @@ def save(model: MaxMarginClustering, path: str | os.PathLike[str], *, recipe: Re
         "format": FORMAT,
         "format_number": FORMAT_NUMBER,
         "settings": {k: v for k, v in model.get_params(deep=False).items() if _is_plain(v)},
-        "facts": {name: getattr(model, name) for name in _FACTS},
+        "facts": {name: getattr(model, name) for name in _FACTS + _FACTS_OF_2},
         "feature_names": None if names is None else [str(name) for name in names],
         "recipe": steps,
         "versions": {"pairmargin": __version__, "python": platform.python_version()}
@@ -172,15 +176,19 @@ def _recipe(path: Path, metadata: dict[str, Any], arrays: Arrays) -> Recipe:
 def _model(path: Path, metadata: dict[str, Any], arrays: Arrays) -> MaxMarginClustering:
     """A model from what the file says."""
     settings = metadata["settings"]
+    if settings.get("init") in OLD_STARTS:
+        settings["init"] = OLD_STARTS[settings["init"]]
     if isinstance(settings["hidden_layer_sizes"], list):
         settings["hidden_layer_sizes"] = tuple(settings["hidden_layer_sizes"])
     model = MaxMarginClustering(**settings)
     depth = sum(name.startswith("coefs_.") for name in arrays)
     model.coefs_ = [arrays[f"coefs_.{i}"] for i in range(depth)]
     model.intercepts_ = [arrays[f"intercepts_.{i}"] for i in range(depth)]
-    for name in _ARRAYS:
+    if metadata["format_number"] == 1:
+        _tell_what_format_1_did_not_know(metadata["facts"], arrays)
+    for name in _ARRAYS + _ARRAYS_OF_2:
         setattr(model, name, arrays[name])
-    for name in _FACTS:
+    for name in _FACTS + _FACTS_OF_2:
         setattr(model, name, metadata["facts"][name])
     if metadata["feature_names"] is not None:
         model.feature_names_in_ = np.asarray(metadata["feature_names"], dtype=object)
@@ -188,11 +196,19 @@ def _model(path: Path, metadata: dict[str, Any], arrays: Arrays) -> MaxMarginClu
     return model
 
 
+def _tell_what_format_1_did_not_know(facts: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+    """Such a model has not judged its answers, and is as sure as one that has seen none."""
+    unjudged = Trust.complete(0)
+    arrays |= {"suspicious_pairs_": np.empty(0, dtype=np.intp), "answer_trust_": unjudged.trust}
+    facts |= {"n_clusters_found_": len(np.unique(arrays["labels_"])), "score_unit_": 1.0}
+    facts |= {"sharpness_": unjudged.sharpness, "error_rate_": unjudged.error_rate}
+
+
 def _check_shapes(model: MaxMarginClustering) -> None:
     """Refuse arrays that do not fit together."""
     widths = [model.n_features_in_, *(len(b) for b in model.intercepts_)]
     wanted: dict[str, tuple[int, ...]] = {f"coefs_.{i}": (a, b) for i, (a, b) in enumerate(pairwise(widths))}
-    wanted |= {"head_coef_": (model.n_clusters, widths[-1]), "head_intercept_": (model.n_clusters,)}
+    wanted |= {"head_coef_": (len(model.head_intercept_), widths[-1])}
     wanted |= {"code_mean_": (widths[-1],), "input_shift_": (widths[0],), "input_scale_": (widths[0],)}
     for name, shape in wanted.items():
         base, _, depth = name.partition(".")

@@ -184,6 +184,7 @@ class Pictures:
     caption: str
     drawings: Sequence[tuple[str, str]]  # what it shows, for those who cannot see it; the drawing as trusted SVG
     legend: Sequence[tuple[str, str]] = ()  # a name; its sign as trusted SVG
+    wide_drawings: bool = False  # each on a line of its own; where there is no room, it scrolls like a table
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ def train(
         scores = network.scores(x)  # line 6
         terms, violated, step = objective_and_subgradient(scores, problem, network.squared_norm)  # line 7
         row = _row(iteration, terms, violated, scores, time.perf_counter() - began)
-        if not len(problem.index) and history and row["occupied_clusters"] < history[0]["occupied_clusters"]:
+        if not problem.n_answers and history and row["occupied_clusters"] < history[0]["occupied_clusters"]:
             break  # with no answers, only the start knows how many clusters there are
         history.append(row)
         best.look(row["objective"])
@@ -100,7 +100,7 @@ def train(
             lowest, last_change = row["objective"], iteration
         if iteration == max_iter or iteration - last_change >= PATIENCE:  # lines 4 and 5
             break
-        steps(network.gradients(x, step, problem.weight_penalty), iteration + 1)  # lines 8 to 11
+        steps(network.gradients(x, step, problem.prices.weight_penalty), iteration + 1)  # lines 8 to 11
     network.activations.clear()
     best.restore()
     return history
@@ -151,6 +151,8 @@ def _row(iteration: int, terms: Terms, violated: Tensor, scores: Tensor, seconds
         "cannot_link": float(terms.cannot_link),
         "free": float(terms.free),
         "norm": float(terms.norm),
+        "neighbours": float(terms.neighbours),
+        "balance": float(terms.balance),
         "violated_pairs": int(violated.sum()),
         "occupied_clusters": int((torch.bincount(scores.argmax(1)) > 0).sum()),
         "seconds": seconds,

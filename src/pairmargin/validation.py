@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from .exceptions import FewDistinctPointsWarning, InvalidDataError, InvalidParameterError
+from .pairs import Pairs
 
 Rule = tuple[str, Callable[[Any], bool]]  # what the value must be, in words and as a test
 
@@ -39,18 +40,25 @@ _RATE: Rule = ("a number above 0, or None for the default", lambda v: v is None 
 
 Rules = dict[str, Rule]
 
+AUTO = "auto"  # as many clusters as agree best with the answers
+
 SETTINGS: Rules = {
-    "n_clusters": integer(1),
+    "n_clusters": (
+        f'an integer, 1 or more, or "{AUTO}"',
+        lambda v: v == AUTO if isinstance(v, str) else integer(1)[1](v),
+    ),
     "hidden_layer_sizes": (
         "positive integers such as (100,), or () for the linear method",
         lambda v: all(_is_integer(s) and s > 0 for s in layer_sizes(v)),
     ),
     "visible": one_of("auto", "binary", "gaussian"),
-    "init": one_of("graph", "pairs", "k-means", "random"),
+    "init": one_of("consensus", "pairs", "k-means", "random"),
     "n_init": integer(1),
     "solver": one_of("adam", "subgradient"),
     "weight_penalty": NOT_NEGATIVE,
     "free_weight": NOT_NEGATIVE,
+    "neighbour_weight": NOT_NEGATIVE,
+    "balance_weight": NOT_NEGATIVE,
     "learning_rate": _RATE,
     "layer_learning_rate": _RATE,
     "step_offset": integer(0),
@@ -62,6 +70,8 @@ SETTINGS: Rules = {
     "cd_steps": integer(1),
     "momentum": ("a number from 0 to below 1", lambda v: _is_number(v) and 0 <= v < 1),
     "weight_decay": NOT_NEGATIVE,
+    "answer_price": NOT_NEGATIVE,
+    "robust": ("True or False", lambda v: isinstance(v, (bool, np.bool_))),
     "on_conflict": one_of("raise", "drop", "keep"),
     "verbose": ("True, False or an integer, 0 or more", lambda v: v in (True, False) or (_is_integer(v) and v >= 0)),
     "callback": ("callable or None", lambda v: v is None or callable(v)),
@@ -95,7 +105,12 @@ def check_settings(settings: dict[str, Any], n_samples: int) -> None:
         raise InvalidParameterError(
             'weight_penalty=0 leaves the step 1/(λ(i + 1)) undefined; use solver="adam" or a positive weight_penalty'
         )
-    check_n_clusters(settings["n_clusters"], n_samples)
+    if settings["n_clusters"] != AUTO:
+        check_n_clusters(settings["n_clusters"], n_samples)
+    elif settings["init"] != "consensus":
+        raise InvalidParameterError(
+            f'n_clusters="{AUTO}" goes with init="consensus", not {settings["init"]!r}; give the number of clusters'
+        )
 
 
 def validated(estimator: Any, X: Any, *, reset: bool, accept_sparse: str | bool = False) -> Any:
@@ -147,3 +162,13 @@ def warn_if_few_distinct(X: Any, n_clusters: int) -> None:
         FewDistinctPointsWarning,
         stacklevel=3,
     )
+
+
+def check_both_kinds(pairs: Pairs) -> None:
+    """Refuse to count clusters from answers that are all the same."""
+    n_same = int(pairs.same.sum())
+    if not 0 < n_same < len(pairs):
+        raise InvalidParameterError(
+            f'n_clusters="{AUTO}" needs answers of both kinds, but {n_same} are "same" and {len(pairs) - n_same} '
+            '"different"; give some of the other kind, or the number of clusters'
+        )

@@ -32,7 +32,7 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from ..exceptions import InvalidDataError
-from ..graph import SCALE_NEIGHBOUR, TELEPORT, embedding, neighbour_graph, scales
+from ..graph import SCALE_NEIGHBOUR, TELEPORT, eigenvectors, neighbour_graph, rows_of_length_1, scales
 from ..pairs import Pairs
 from ..validation import (
     POSITIVE,
@@ -164,7 +164,7 @@ class LinkedSpectralClustering(ClusterMixin, BaseEstimator):  # type: ignore[mis
         largest = (affinity.max() or 1.0) if self.affinity == "precomputed" else 1.0
         self.affinity_matrix_ = _with_links(affinity, answers, largest)
         degree = np.asarray(self.affinity_matrix_.sum(1)).ravel()
-        self.embedding_ = embedding(self.affinity_matrix_, degree, self.n_clusters, teleport)
+        self.embedding_ = rows_of_length_1(eigenvectors(self.affinity_matrix_, degree, self.n_clusters, teleport))
         self.labels_ = self._cluster(self.embedding_)
         return self
 

@@ -70,7 +70,7 @@ def judge(frame: pd.DataFrame) -> list[Finding]:
     Parameters
     ----------
     frame : DataFrame
-        One row a cell, as `Store.frame` gives it.
+        One row a cell with balanced answers, as in the paper.
 
     Returns
     -------

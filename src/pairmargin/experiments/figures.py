@@ -173,6 +173,28 @@ def pairs_figure(frame: pd.DataFrame, experiment: Experiment) -> Figure:
     return Figure(experiment.name, panels)
 
 
+def board_figure(frame: pd.DataFrame, experiment: Experiment, drawing: str) -> Figure:
+    """Accuracy against the number of pairs that were drawn in one way, one panel a data set.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows of the methods to show.
+    experiment : Experiment
+    drawing : str
+
+    Returns
+    -------
+    figure : Figure
+    """
+    drawn = frame[(frame["drawing"] == drawing) & frame[ACCURACY.name].notna()]
+    panels = [
+        Panel(DATASETS[dataset], "number of pairs", ACCURACY.label, _curves(rows, ACCURACY))
+        for dataset, rows in _datasets(drawn, experiment)
+    ]
+    return Figure(f"{experiment.name}-{drawing}", panels)
+
+
 def _curves(rows: pd.DataFrame, score: Score) -> list[Curve]:
     curves = []
     for method in (method for method in METHODS if (rows["method"] == method).any()):
@@ -207,12 +229,16 @@ def save(figure: Figure, folder: Path) -> list[Path]:
     -------
     files : list of Path
     """
+    with look():
+        return write_files(_draw_all(figure), folder, figure.name)
+
+
+def write_files(canvas: Canvas, folder: Path, name: str) -> list[Path]:
+    """A drawing as PNG and as PDF, without anything in them that changes from run to run."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / f"{figure.name}.png", folder / f"{figure.name}.pdf"]
-    with _look():
-        canvas = _draw_all(figure)
-        canvas.savefig(files[0], dpi=200, metadata={"Software": None})
-        canvas.savefig(files[1], metadata={"CreationDate": None, "Producer": None, "Creator": None})
+    files = [folder / f"{name}.png", folder / f"{name}.pdf"]
+    canvas.savefig(files[0], dpi=200, metadata={"Software": None})
+    canvas.savefig(files[1], metadata={"CreationDate": None, "Producer": None, "Creator": None})
     return files
 
 
@@ -231,26 +257,26 @@ def panel_svg(panel: Panel, name: str) -> str:
     """
     from matplotlib.figure import Figure as Canvas
 
-    with _look():
+    with look():
         canvas = Canvas(figsize=(3.5, 3.5) if panel.is_roc else (4.0, 3.1), layout="constrained")
         _draw(canvas.add_subplot(), panel)
-        return _inline(canvas, name)
+        return inline(canvas, name)
 
 
 def sign_svg(method: str, name: str) -> str:
     """The sign of a method in the legend of a page, its line with its marker; `name` goes before every id in it."""
     from matplotlib.figure import Figure as Canvas
 
-    with _look():
+    with look():
         canvas = Canvas(figsize=(0.45, 0.16))
         axes = canvas.add_axes((0, 0, 1, 1), xlim=(0, 1), ylim=(0, 1))
         axes.axis("off")
         axes.plot([0.05, 0.5, 0.95], [0.5, 0.5, 0.5], **STYLES[method].line(), markevery=[1])
-        return _inline(canvas, f"{name}-{method}").replace("<svg ", '<svg class="sign" ', 1)
+        return inline(canvas, f"{name}-{method}").replace("<svg ", '<svg class="sign" ', 1)
 
 
 @contextmanager
-def _look() -> Iterator[None]:
+def look() -> Iterator[None]:
     """The settings of matplotlib for all figures; those of the caller come back."""
     import matplotlib as mpl
 
@@ -339,7 +365,7 @@ def _finish_counts(axes: Axes, panel: Panel) -> None:
     axes.grid(axis="x", visible=False)
 
 
-def _inline(canvas: Canvas, name: str) -> str:
+def inline(canvas: Canvas, name: str) -> str:
     """A drawing as SVG inside a page: no prolog, its own ids, the colours and the font of the page."""
     file = io.StringIO()
     canvas.savefig(file, format="svg", transparent=True, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
@@ -349,6 +375,7 @@ def _inline(canvas: Canvas, name: str) -> str:
     svg = svg.replace("<svg", '<svg aria-hidden="true"', 1)
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
     svg = re.sub("'DejaVu Sans'[^;\"]*", "system-ui, sans-serif", svg)
+    svg = re.sub(r"(\.\d\d)\d+", r"\1", svg)  # hundredths of a point are enough, and half as long
     for ink, colour in INKS.items():
         svg = svg.replace(colour, f"var(--{ink})")
     return svg

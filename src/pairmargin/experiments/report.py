@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -13,11 +12,13 @@ import pandas as pd
 
 from ..exceptions import ExperimentError
 from ..report import Judgement, Judgements, Pictures, Report, Section, Table, make_folder, write
-from . import figures
+from . import figures, leaderboard_report
 from .claims import RIVALS, SLIGHT, SUBJECTS, Finding, judge
-from .specs import EXPERIMENTS, METHODS, N_HELD_OUT, N_IMAGES, WIDEST_METRIC, Cell, Experiment
-from .store import Store
+from .leaderboard import Leaderboard
+from .specs import BALANCED, EXPERIMENTS, METHODS, N_HELD_OUT, N_IMAGES, WIDEST_METRIC, Cell, Experiment
+from .store import KEY, Store
 from .tables import DATASETS, Comparison, cost_table, draws_of, markdown, table1
+from .unfinished import Unfinished
 from .verdicts import ACCURACY, ARI, Verdict
 
 FILE = "report.html"
@@ -29,7 +30,8 @@ _LEAD = (
     "Here are the same comparisons with pairmargin, and with more peers. In every draw, all methods get the same "
     "points and the same answers; figures of the paper stand beside ours where it prints them."
 )
-_ANSWERS = "100 answers to learn from, half of them same and half different, and as many pairs held out."
+_HALVES = "half of them same and half different"
+_ANSWERS = f"100 answers to learn from, {_HALVES}, and as many pairs held out."
 _MNIST = f"{N_IMAGES:,} images drawn from the training part; {N_HELD_OUT:,} pairs held out."
 _PROJECTED = (
     f"Xing, ITML and KISSME learn their metric on {WIDEST_METRIC // 4} principal components, because it has a number "
@@ -42,8 +44,6 @@ _PARTS = (
     "letter."
 )
 _PROTOCOL = {
-    "table2": f"{_ANSWERS} {_METRICS}",
-    "parts": f"{_ANSWERS} {_PARTS}",
     "fig1": f"{_ANSWERS} How well the score of a method tells the held-out pairs apart; its AUC beside its name.",
     "fig2": f"{_MNIST} {_PROJECTED}",
     "fig3": f"{_MNIST} Dashed: β = 0, without the term for points in no answer.",
@@ -60,7 +60,9 @@ _CLAIMS = (
 
 
 def write_report(results: str | os.PathLike[str]) -> Path:
-    """Write what the results say: ``report.html``, ``figures/*.png``, ``figures/*.pdf``, ``table2.md``, ``parts.md``.
+    """Write what the results say: ``report.html``, ``figures/*`` as PNG and PDF, and every table that a page shows.
+
+    Those are ``table2.md``, ``parts.md`` and ``leaderboard.md``.
 
     Parameters
     ----------
@@ -73,27 +75,37 @@ def write_report(results: str | os.PathLike[str]) -> Path:
         The page, which needs no other file.
     """
     folder = Path(results)
-    frame = Store(folder).frame()
-    frame = frame[frame["method"].isin(list(METHODS)) & frame["dataset"].isin(list(DATASETS))]
+    everything, unfinished = Store(folder).frame(), Unfinished(folder).reasons
+    frame = everything[everything["method"].isin(list(METHODS)) & everything["dataset"].isin(list(DATASETS))]
     if frame.empty:
         raise ExperimentError(
             f"there are no results in {folder}; compute some first: pairmargin experiment run table2 --results {folder}"
         )
     make_folder(folder, FILE)  # before the work, so that a folder that cannot be written costs no time
-    report, drawn, tables = build_report(frame)
+    board = leaderboard_report.find_board(everything, unfinished)
+    report, drawn, tables = build_report(frame, board, unfinished)
     for figure in drawn:
         figures.save(figure, folder / "figures")
+    if board:
+        leaderboard_report.save(board, folder / "figures")
     for name, halves in tables.items():
         (folder / f"{name}.md").write_text("\n".join(map(markdown, halves)), encoding="utf-8")
     return write(report, folder, FILE)
 
 
-def build_report(frame: pd.DataFrame) -> tuple[Report, list[figures.Figure], dict[str, list[Table]]]:
-    """The page, the figures and the comparisons that are also written on their own, from one row a cell."""
-    findings, missing = judge(frame), missing_cells(frame)
+def build_report(
+    frame: pd.DataFrame, board: Leaderboard | None = None, unfinished: Iterable[Cell] = ()
+) -> tuple[Report, list[figures.Figure], dict[str, list[Table]]]:
+    """The page, the paper's figures and the tables that are also written on their own, from one row a cell."""
+    missing = missing_cells(frame, unfinished)
+    frame = frame[frame["drawing"] == BALANCED]  # the paper knows no other drawing
+    findings = judge(frame)
     tables, drawn = _comparisons(frame), _figures(frame)
+    if board:
+        tables["leaderboard"] = [leaderboard_report.table(board)]
     sections = [
         Section("Where we stand", _standing(frame, findings), [_missing_table(missing)] if missing else []),
+        *([leaderboard_report.section(board)] if board else []),
         Section("The paper's tables", [], [table1(), *tables.get("table2", [])]),
         Section("The paper's figures", [_FIGURES], [_pictures(frame, figure) for figure in drawn]),
         Section("What the paper says", [_CLAIMS], [_judgements(findings)]),
@@ -106,14 +118,14 @@ def build_report(frame: pd.DataFrame) -> tuple[Report, list[figures.Figure], dic
 
 def rows_of(frame: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
     """The rows that belong to an experiment, whatever their seeds."""
-    planned = {(cell.dataset, cell.method, cell.n_pairs) for cell in experiment.cells()}
-    return frame[pd.MultiIndex.from_frame(frame[["dataset", "method", "n_pairs"]]).isin(planned)]
+    planned = {(cell.dataset, cell.method, cell.n_pairs, cell.drawing) for cell in experiment.cells(seeds=1)}
+    return frame[pd.MultiIndex.from_frame(frame[["dataset", "method", "n_pairs", "drawing"]]).isin(planned)]
 
 
-def missing_cells(frame: pd.DataFrame) -> dict[str, list[Cell]]:
-    """What every experiment still lacks; experiments that lack nothing are left out."""
-    done = set(frame[["dataset", "method", "n_pairs", "seed"]].itertuples(index=False, name=None))
-    missing = {name: [cell for cell in each.cells() if astuple(cell) not in done] for name, each in EXPERIMENTS.items()}
+def missing_cells(frame: pd.DataFrame, unfinished: Iterable[Cell] = ()) -> dict[str, list[Cell]]:
+    """What every experiment still lacks and nobody has tried; experiments that lack nothing are left out."""
+    done = {Cell(*key) for key in frame[KEY].itertuples(index=False, name=None)} | set(unfinished)
+    missing = {name: [cell for cell in each.cells() if cell not in done] for name, each in EXPERIMENTS.items()}
     return {name: cells for name, cells in missing.items() if cells}
 
 
@@ -185,15 +197,28 @@ def _missing_table(missing: Mapping[str, Sequence[Cell]]) -> Table:
 
 def _comparisons(frame: pd.DataFrame) -> dict[str, list[Table]]:
     """Accuracy and ARI for each of the experiments that are told as a table; none where nothing has been computed."""
-    found = {}
-    for name, title in {"table2": "Table 2", "parts": "Parts"}.items():
-        rows = rows_of(frame, EXPERIMENTS[name])
-        if not rows.empty:
-            spread = f"Mean ± standard deviation over {draws_of(rows)}; small: the paper's figure."
-            caption = f"{_PROTOCOL[name]} {spread} {_BOLD}"
-            scores = (Comparison(rows, EXPERIMENTS[name], score) for score in (ACCURACY, ARI))
-            found[name] = [comparison.table(title, caption) for comparison in scores]
-    return found
+    table2, parts = EXPERIMENTS["table2"], EXPERIMENTS["parts"]
+    few, many = (_compared(frame, parts.at(k), "Parts", f"{_answers(parts, k)} {_PARTS}") for k in (0, 1))
+    found = {"table2": _compared(frame, table2, "Table 2", f"{_ANSWERS} {_METRICS}"), "parts": few + many}
+    return {name: tables for name, tables in found.items() if tables}
+
+
+def _compared(frame: pd.DataFrame, experiment: Experiment, title: str, protocol: str) -> list[Table]:
+    rows = rows_of(frame, experiment)
+    if rows.empty:
+        return []
+    spread = f"Mean ± standard deviation over {draws_of(rows)}; small: the paper's figure."
+    captions = {ACCURACY: f"{protocol} {spread} {_BOLD}", ARI: "Of the same clusters."}
+    return [Comparison(rows, experiment, score).table(title, words) for score, words in captions.items()]
+
+
+def _answers(experiment: Experiment, place: int) -> str:
+    """How many answers there are, if every data set has its first, second or later number of them."""
+    numbers = {dataset: counts[place] for dataset, counts in experiment.n_pairs.items()}
+    usual = max(numbers.values())
+    fewer = [f"{n:,} on {DATASETS[dataset]}" for dataset, n in numbers.items() if n < usual]
+    exceptions = f" ({', '.join(fewer)})" if fewer else ""
+    return f"{usual:,} answers to learn from{exceptions}, {_HALVES}."
 
 
 def _figures(frame: pd.DataFrame) -> list[figures.Figure]:

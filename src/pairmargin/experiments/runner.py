@@ -2,7 +2,8 @@
 
 Seconds are those of `Method.cluster` alone: learning, predicting and scoring the held-out pairs, not loading the data.
 Memory is the largest resident set of the whole process meanwhile, so Python, torch and the data are part of it; it is
-looked at every 10 ms, which works on every system but misses what comes and goes faster.
+looked at every 10 ms, which works on every system but misses what comes and goes faster. A cell that takes too much of
+the processor is stopped and noted: see `unfinished`.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import platform
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -35,15 +36,16 @@ from .._version import __version__
 from ..exceptions import ExperimentError, unknown_name
 from ..metrics import PairRoc, clustering_accuracy, pair_roc
 from ..threads import threads_for
-from ..validation import Rules, check_rules, integer
+from ..validation import POSITIVE, Rules, check_rules, integer
 from . import specs
-from .specs import Cell
-from .store import FALSE_POSITIVE_RATES, Row, Store
+from .specs import Cell, Result, Task
+from .store import FALSE_POSITIVE_RATES, KEY, Row, Store
+from .unfinished import LIMIT, TooSlow, Unfinished, processor_limit
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Progress", "measure", "run_experiment"]
+__all__ = ["PeakMemory", "Progress", "measure", "run_experiment", "scored"]
 
 logger = logging.getLogger("pairmargin")
 
@@ -51,7 +53,7 @@ LOOK_EVERY = 0.01  # seconds between two looks at the memory
 SHOWN = 3  # failed cells that a message names; the rest it counts
 
 _COUNT = ("an integer, 1 or more, or None for the default", lambda v: v is None or integer(1)[1](v))
-RULES: Rules = {"seeds": _COUNT, "n_jobs": _COUNT}
+RULES: Rules = {"seeds": _COUNT, "n_jobs": _COUNT, "limit": POSITIVE}
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Progress:
     failed: int
     seconds_left: float | None  # None while nothing is known
     cell: Cell | None = None  # the one that has just ended; None at the start
-    row: Row | None = None  # what it gave; None if it failed
+    row: Row | None = None  # what it gave; None if it failed or was too slow
 
 
 def run_experiment(
@@ -76,30 +78,34 @@ def run_experiment(
     again: bool = False,
     datasets: Collection[str] | None = None,
     methods: Collection[str] | None = None,
+    limit: float = LIMIT,
     on_cell: Callable[[Progress], None] | None = None,
 ) -> pd.DataFrame:
     """Run one of the paper's experiments, or what is still missing of it.
 
-    An experiment consists of cells: a data set, a method, a number of pairs and a seed. Each is stored as soon as it is
-    finished, so a run that was stopped or killed continues where it was, and more seeds extend what is there. Needs the
-    packages of ``pip install "pairmargin[experiments]"``.
+    An experiment consists of cells: a data set, a method, a number of pairs, a way to draw them and a seed. Each is
+    stored as soon as it is finished, so a run that was stopped or killed continues where it was, and more seeds extend
+    what is there. Needs the packages of ``pip install "pairmargin[experiments]"``.
 
     Parameters
     ----------
     name : str
-        Such as "table2" or "fig1"; "all" is all of them.
+        Such as "table2", "fig1" or "leaderboard"; "all" is all of them.
     results : path-like, default="results"
         The folder in which ``cells/<data set>.csv`` hold the finished cells, of all experiments together.
     seeds : int, default=None
         How many draws of the pairs, 0 to seeds − 1. None is what the experiment says.
     quick : bool, default=False
-        Fewer seeds and fewer numbers of pairs, to see that all is well.
+        One seed and fewer numbers of pairs, to see that all is well.
     n_jobs : int, default=None
         How many cells run side by side, with one thread each. None is all cores.
     again : bool, default=False
-        Compute also the cells that are done, and replace them.
+        Compute also the cells that are done or were too slow, and replace them.
     datasets, methods : collection of str, default=None
         Run only these.
+    limit : float, default=600
+        Seconds of the processor that a cell may take. One that takes longer is noted in ``unfinished.csv`` and not
+        tried again, nor are other seeds and more pairs of its kind.
     on_cell : callable, default=None
         Called with a `Progress` at the start and after every cell.
 
@@ -117,24 +123,26 @@ def run_experiment(
         If a name is not known, if another run is writing to the folder, or, after all the other cells are stored, if
         cells have failed.
     """
-    check_rules(RULES, {"seeds": seeds, "n_jobs": n_jobs})
+    check_rules(RULES, {"seeds": seeds, "n_jobs": n_jobs, "limit": limit})
     wanted = _wanted(name, seeds, quick, datasets, methods)
     store = Store(results)
     with store.writing():
-        failures = _run(wanted, store, n_jobs or joblib.cpu_count(), again, on_cell or (lambda progress: None))
+        failures = _run(wanted, store, n_jobs or joblib.cpu_count(), again, limit, on_cell or (lambda progress: None))
     if failures:
         raise ExperimentError(_lament(failures, len(wanted)))
     frame = store.frame()
-    keys = frame[["dataset", "method", "n_pairs", "seed"]].itertuples(index=False, name=None)
+    keys = frame[KEY].itertuples(index=False, name=None)
     return frame[[Cell(*key) in wanted for key in keys]].reset_index(drop=True)
 
 
 def _run(
-    wanted: set[Cell], store: Store, n_jobs: int, again: bool, on_cell: Callable[[Progress], None]
+    wanted: set[Cell], store: Store, n_jobs: int, again: bool, limit: float, on_cell: Callable[[Progress], None]
 ) -> dict[Cell, str]:
     """Compute and store what is missing; the cells that failed, with what they said."""
-    known = {row.cell: row for row in store.rows()}
-    waiting = set(wanted) if again else wanted - set(known)
+    known, unfinished = {row.cell: row for row in store.rows()}, Unfinished(store.folder)
+    if again:
+        unfinished.forget(wanted)
+    waiting = set(wanted) if again else wanted - set(known) - set(unfinished.reasons)
     specs.fetch({cell.dataset for cell in waiting})
     time_left = TimeLeft(known.values(), n_jobs)
     failures: dict[Cell, str] = {}
@@ -144,7 +152,7 @@ def _run(
         return Progress(len(wanted), done, len(failures), time_left(waiting), cell, row)
 
     on_cell(progress())
-    with closing(_outcomes(time_left.in_order(waiting), n_jobs)) as outcomes:
+    with closing(_outcomes(time_left.in_order(waiting), n_jobs, limit, unfinished)) as outcomes:
         for cell, outcome in outcomes:
             waiting.remove(cell)
             if isinstance(outcome, Row):
@@ -152,9 +160,13 @@ def _run(
                 save(outcome)
                 time_left.learn(outcome)
                 on_cell(progress(cell, outcome))
+            elif isinstance(outcome, NoResult):
+                unfinished.note(cell, outcome.reason)
+                logger.warning("%s: %s", cell, outcome.reason)
+                on_cell(progress(cell))
             else:
                 failures[cell] = outcome
-                logger.error("%s failed: %s", _named(cell), outcome)
+                logger.error("%s failed: %s", cell, outcome)
                 on_cell(progress(cell))
     return failures
 
@@ -230,12 +242,25 @@ class TimeLeft:
         return sorted(cells, key=key)
 
 
-def _outcomes(cells: list[Cell], n_jobs: int) -> Generator[tuple[Cell, Row | str], None, None]:
+@dataclass(frozen=True)
+class NoResult:
+    """Why a cell has none, other than a failure."""
+
+    reason: str
+
+
+Outcome = Row | NoResult | str  # what a cell gave; why it was not finished; what went wrong
+
+
+def _outcomes(
+    cells: list[Cell], n_jobs: int, limit: float, unfinished: Unfinished
+) -> Generator[tuple[Cell, Outcome], None, None]:
     """Every cell with what it gave or what went wrong, as they come."""
-    # One cell a batch: a batch comes back as a whole, so a kill would cost more than the cells that are running.
-    parallel = joblib.Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
+    # One cell a batch: a batch comes back as a whole, so a kill would cost more than the cells that are running. None
+    # is handed out before its turn: what has been too slow until then decides whether it is tried.
+    parallel = joblib.Parallel(n_jobs=n_jobs, batch_size=1, pre_dispatch=n_jobs, return_as="generator_unordered")
     try:
-        yield from parallel(joblib.delayed(_attempt)(cell) for cell in cells)
+        yield from parallel(joblib.delayed(_attempt)(cell, limit, unfinished.hopeless(cell)) for cell in cells)
     except BrokenProcessPool as error:
         raise ExperimentError(
             f"a worker process died, perhaps for want of memory ({' '.join(str(error).split())}); what is done is "
@@ -243,47 +268,85 @@ def _outcomes(cells: list[Cell], n_jobs: int) -> Generator[tuple[Cell, Row | str
         ) from error
 
 
-def _attempt(cell: Cell) -> tuple[Cell, Row | str]:
+def _attempt(cell: Cell, limit: float = LIMIT, hopeless: str | None = None) -> tuple[Cell, Outcome]:
     """A cell with what it gave, or with what went wrong: one method's failure is no reason to lose the others."""
+    if hopeless:
+        return cell, NoResult(hopeless)
     try:
-        return cell, measure(cell)
+        return cell, measure(cell, limit)
+    except TooSlow as slow:
+        return cell, NoResult(str(slow))
     except Exception as error:
         return cell, f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
-def measure(cell: Cell) -> Row:
+def measure(cell: Cell, limit: float = LIMIT) -> Row:
     """Compute one cell, with one thread.
 
     Parameters
     ----------
     cell : Cell
+    limit : float, default=600
+        Seconds of the processor that the method may take.
+
+    Returns
+    -------
+    row : Row
+
+    Raises
+    ------
+    TooSlow
+        If it takes longer.
+    """
+    _import_methods()
+    with threads_for(1), threadpool_limits(1):
+        task = specs.draw(cell)
+        with PeakMemory() as memory, processor_limit(limit):
+            began = time.perf_counter()
+            labels, scores = specs.METHODS[cell.method].cluster(task)
+            seconds = time.perf_counter() - began
+    return scored(cell, task, (labels, scores), seconds, memory.peak)
+
+
+def scored(
+    cell: Cell, task: Task, result: Result, seconds: float, peak: int, versions: Mapping[str, str] | None = None
+) -> Row:
+    """What a cell gave, as a row.
+
+    Parameters
+    ----------
+    cell : Cell
+    task : Task
+        What was drawn for it.
+    result : pair of arrays
+        The labels, and the scores of the held-out pairs.
+    seconds : float
+    peak : int
+        Bytes of memory.
+    versions : mapping, default=None
+        Versions other than those of this process, by the names of the columns.
 
     Returns
     -------
     row : Row
     """
-    _import_methods()
-    with threads_for(1), threadpool_limits(1):
-        task = specs.draw(cell)
-        with PeakMemory() as memory:
-            began = time.perf_counter()
-            labels, scores = specs.METHODS[cell.method].cluster(task)
-            seconds = time.perf_counter() - began
+    labels, scores = result
     roc = pair_roc(task.test, scores)
     return Row(
         cell.dataset,
         cell.method,
         cell.n_pairs,
         cell.seed,
+        cell.drawing,
         accuracy=round(clustering_accuracy(task.y, labels), 6),
         ari=round(float(adjusted_rand_score(task.y, labels)), 6),
         nmi=round(float(normalized_mutual_info_score(task.y, labels)), 6),
         auc=round(roc.auc, 6),
         clusters=len(np.unique(labels)),
         seconds=round(seconds, 4),
-        peak_mb=round(memory.peak / 1e6, 1),
+        peak_mb=round(peak / 1e6, 1),
         tpr=_true_positive_rates(roc),
-        **_versions(),
+        **_versions() | dict(versions or {}),
     )
 
 
@@ -310,10 +373,19 @@ def _versions() -> dict[str, str]:
 
 
 class PeakMemory:
-    """The largest resident memory of this process inside the block, in bytes, looked at every 10 ms."""
+    """The largest resident memory of a process inside the block, in bytes, looked at every 10 ms.
+
+    Parameters
+    ----------
+    pid : int, default=None
+        The process, which may end meanwhile. None is this one.
+    """
+
+    def __init__(self, pid: int | None = None) -> None:
+        self._pid = pid
 
     def __enter__(self) -> PeakMemory:
-        self._process = psutil.Process()
+        self._process = psutil.Process(self._pid)
         self._over = threading.Event()
         self.peak = 0
         self._look()
@@ -331,11 +403,8 @@ class PeakMemory:
             self._look()
 
     def _look(self) -> None:
-        self.peak = max(self.peak, self._process.memory_info().rss)
-
-
-def _named(cell: Cell) -> str:
-    return f"{cell.dataset}, {cell.method}, {cell.n_pairs} pairs, seed {cell.seed}"
+        with suppress(psutil.NoSuchProcess):
+            self.peak = max(self.peak, self._process.memory_info().rss)
 
 
 def _lament(failures: dict[Cell, str], n_wanted: int) -> str:
@@ -346,7 +415,7 @@ def _lament(failures: dict[Cell, str], n_wanted: int) -> str:
     reasons = []
     for message, cells in cells_of.items():
         more = f" and {len(cells) - SHOWN} more" if len(cells) > SHOWN else ""
-        reasons.append(f"{'; '.join(map(_named, cells[:SHOWN]))}{more}: {message}")
+        reasons.append(f"{'; '.join(map(str, cells[:SHOWN]))}{more}: {message}")
     return (
         f"{len(failures)} of {n_wanted} cells failed, all the others are stored; run again to try them once more:\n"
         + "\n".join(reasons)

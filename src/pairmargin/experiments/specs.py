@@ -1,13 +1,18 @@
 """What is run: the data sets, the methods and the cells of every table and figure of the paper's section 4, and ours.
 
 A cell is one method on one draw of a data set: its answers, its start and, on MNIST, its images all follow from the
-seed. The true labels draw the answers and score the result; no method sees them.
+seed. The true labels draw the answers and score the result; no method sees them. Answers are drawn in one of two ways:
+
+=========  ==============================================================================
+balanced   half of them "same", half "different"
+uniform    evenly among all pairs, as they come: of K classes of one size, 1 in K is "same"
+=========  ==============================================================================
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -19,11 +24,25 @@ from ..exceptions import ExperimentError, unknown_name
 from ..pairs import Pairs, sample_pairs
 
 Array = NDArray[Any]
+BALANCED, UNIFORM = DRAWINGS = ("balanced", "uniform")
 UCI = ("glass", "wdbc", "wine", "sonar", "segmentation")
 N_HELD_OUT = 1_000  # pairs to score on, where the paper does not say how many
 IMAGES = ("mnist", "coil20", "coil100")
 N_IMAGES = 5_000  # of MNIST's training part, § 4.2
 WIDEST_METRIC = 400  # metrics of more columns than this are learned on WIDEST_METRIC // 4 principal components
+LARGEST_SHARE = 0.5  # of the pairs of a kind, "same" or "different", that a draw may take, held-out ones included
+RARER_PAIRS = {  # how many pairs a data set has of the kind that it has fewer of
+    "glass": 5_921,
+    "wdbc": 75_684,
+    "wine": 5_324,
+    "sonar": 10_761,
+    "segmentation": 379_995,
+    "reuters": 9_191_865,
+    "mnist": 1_247_500,  # of 5000 images: no fewer, whatever the draw
+    "coil20": 51_120,
+    "coil100": 255_600,
+    "digits": 160_596,
+}
 PAPER_LAYERS = {"mnist": (400, 200, 100), **dict.fromkeys(UCI, (64,)), "sonar": (100,)}  # § 4.1, § 4.2; else (100,)
 
 
@@ -35,6 +54,11 @@ class Cell:
     method: str
     n_pairs: int
     seed: int
+    drawing: str = BALANCED
+
+    def __str__(self) -> str:
+        kind = "" if self.drawing == BALANCED else f"{self.drawing} "
+        return f"{self.dataset}, {self.method}, {self.n_pairs} {kind}pairs, seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -62,10 +86,29 @@ def draw(cell: Cell) -> Task:
     if cell.dataset == "mnist":
         rows = np.random.RandomState(cell.seed).choice(60_000, N_IMAGES, replace=False)
         X, y = X[rows], y[rows]
-    n_held_out = N_HELD_OUT if cell.dataset in IMAGES else cell.n_pairs  # half and half, § 4.1
-    pairs = sample_pairs(y, cell.n_pairs + n_held_out, random_state=cell.seed)
-    train, test = pairs.split(n_held_out, random_state=cell.seed)
+    n_test = n_held_out(cell.dataset, cell.n_pairs)
+    train, test = sample_pairs(y, cell.n_pairs + n_test, random_state=cell.seed).split(n_test, random_state=cell.seed)
+    if cell.drawing == UNIFORM:  # scored on the same pairs, so that the two drawings compare
+        train = _uniform_pairs(y, cell.n_pairs, test, cell.seed)
     return Task(X, y, len(np.unique(y)), train, test, cell.dataset, cell.seed)
+
+
+def n_held_out(dataset: str, n_pairs: int) -> int:
+    """How many pairs a cell is scored on."""
+    return N_HELD_OUT if dataset in IMAGES else n_pairs  # half and half, § 4.1
+
+
+def can_be_drawn(dataset: str, n_pairs: int) -> bool:
+    """Whether a data set is large enough for so many pairs and those held out: the rule of `LARGEST_SHARE`."""
+    return (n_pairs + n_held_out(dataset, n_pairs)) / 2 <= LARGEST_SHARE * RARER_PAIRS[dataset]
+
+
+def _uniform_pairs(y: Array, n_pairs: int, test: Pairs, seed: int) -> Pairs:
+    """Pairs drawn evenly among all that are not held out."""
+    pairs = sample_pairs(y, n_pairs + len(test), balanced=False, random_state=seed)
+    taken = set(map(tuple, test.index.tolist()))
+    free = [place for place, pair in enumerate(pairs.index.tolist()) if tuple(pair) not in taken]
+    return pairs[np.random.RandomState(seed).permutation(free)[:n_pairs]]
 
 
 @lru_cache(maxsize=1)
@@ -89,7 +132,7 @@ class Method:
     cluster: Callable[[Task], Result]
 
 
-def _inputs(task: Task) -> Array:
+def inputs(task: Task) -> Array:
     """X on the scale that our own first layer sees, so that no method is handicapped by its units."""
     import torch
 
@@ -98,6 +141,22 @@ def _inputs(task: Task) -> Array:
     scaled = Scaling.learn(task.X, "auto").apply(task.X, torch.device("cpu"))
     assert isinstance(scaled, DenseInput)
     return scaled.x.numpy()
+
+
+def metric_inputs(task: Task) -> Array:
+    """The same for those who learn a metric; where a matrix of all columns would be too large, principal components."""
+    from sklearn.decomposition import PCA
+
+    X = inputs(task)
+    if X.shape[1] > WIDEST_METRIC:
+        X = PCA(WIDEST_METRIC // 4, random_state=task.seed).fit_transform(X)
+    return X
+
+
+def agreement(labels: Array, pairs: Pairs) -> Array:
+    """Scores of pairs from clusters alone: 1 for a pair in one cluster, else 0."""
+    a, b = labels[pairs.index.T]
+    return np.asarray(a == b, dtype=float)
 
 
 def _ours(**changes: Any) -> Callable[[Task], Result]:
@@ -130,13 +189,9 @@ def _metric(name: str) -> Callable[[Task], Result]:
     """A metric learned from the answers, then kernel k-means, § 4.1."""
 
     def cluster(task: Task) -> Result:
-        from sklearn.decomposition import PCA
-
         import pairmargin
 
-        X = _inputs(task)
-        if X.shape[1] > WIDEST_METRIC:
-            X = PCA(WIDEST_METRIC // 4, random_state=task.seed).fit_transform(X)
+        X = metric_inputs(task)
         metric = getattr(pairmargin, name)().fit(X, pairs=task.train)
         return _kernel_kmeans(metric.transform(X), task), metric.pair_score(X, task.test)
 
@@ -160,7 +215,7 @@ def _kernel_kmeans(X: Array, task: Task) -> Array:
 def _cmmc(task: Task) -> Result:
     from ..baselines.cmmc import CMMC
 
-    X = _inputs(task)
+    X = inputs(task)
     model = CMMC(task.n_clusters, random_state=task.seed).fit(X, pairs=task.train)
     return model.labels_, model.pair_score(X, task.test)
 
@@ -168,7 +223,7 @@ def _cmmc(task: Task) -> Result:
 def _kmeans(task: Task) -> Result:
     from sklearn.cluster import KMeans
 
-    X = _inputs(task)
+    X = inputs(task)
     a, b = X[task.test.index.T]
     return KMeans(task.n_clusters, n_init=10, random_state=task.seed).fit_predict(X), -((a - b) ** 2).sum(1)
 
@@ -180,9 +235,8 @@ def _peer(name: str, **settings: Any) -> Callable[[Task], Result]:
         import pairmargin
 
         model = getattr(pairmargin, name)(task.n_clusters, random_state=task.seed, **settings)
-        labels = model.fit(_inputs(task), pairs=task.train).labels_
-        a, b = labels[task.test.index.T]
-        return labels, (a == b).astype(float)
+        labels = model.fit(inputs(task), pairs=task.train).labels_
+        return labels, agreement(labels, task.test)
 
     return cluster
 
@@ -198,6 +252,11 @@ METHODS: dict[str, Method] = {
     "paper-no-free": Method("the paper's settings, β = 0", "variant", _paper(free_weight=0.0)),
     "paper-letter": Method("the paper to the letter", "variant", _paper(init="random", step_offset=0)),
     "pairmargin-no-free": Method("pairmargin, β = 0", "variant", _ours(free_weight=0.0)),
+    "pairmargin-no-neighbours": Method("pairmargin, no neighbours", "variant", _ours(neighbour_weight=0.0)),
+    "pairmargin-balance": Method("pairmargin, with balance", "variant", _ours(balance_weight=0.5)),
+    "pairmargin-one-start": Method("pairmargin, one start", "variant", _ours(n_init=1)),
+    "pairmargin-trusting": Method("pairmargin, no answer doubted", "variant", _ours(robust=False)),
+    "pairmargin-scores": Method("pairmargin, labels by scores alone", "variant", _ours(answer_price=0.0)),
     "pairmargin-linear": Method("pairmargin, no hidden layer", "variant", _ours(hidden_layer_sizes=())),
     "pairmargin-start": Method("pairmargin, its start alone", "variant", _ours(max_iter=0)),
     "pairmargin-pairs": Method("pairmargin, k-means in shaped codes as start", "variant", _ours(init="pairs")),
@@ -220,6 +279,33 @@ PARTS = (
 TRANSDUCTIVE = ("paper", "paper-no-free", "pairmargin", "pairmargin-no-free")
 
 
+@dataclass(frozen=True)
+class Foreign:
+    """A method of another package, which runs in an environment of its own: see benchmarks/peers."""
+
+    label: str
+    package: str  # stem of its files there
+    learns_metric: bool = False  # it is given `metric_inputs`
+    asks: bool = False  # it asks for as many answers as the others are given, of its own choice
+
+
+FOREIGN: dict[str, Foreign] = {
+    "metric-learn-itml": Foreign("metric-learn: ITML", "metric_learn", learns_metric=True),
+    "metric-learn-mmc": Foreign("metric-learn: MMC", "metric_learn", learns_metric=True),
+    "metric-learn-sdml": Foreign("metric-learn: SDML", "metric_learn", learns_metric=True),
+    "pml-contrastive": Foreign("pytorch-metric-learning: contrastive loss", "pytorch_metric_learning"),
+    "assc-copkmeans": Foreign("active-semi-supervised-clustering: COP-k-means", "active_semi_clustering"),
+    "assc-pckmeans": Foreign("active-semi-supervised-clustering: PCK-means", "active_semi_clustering"),
+    "assc-mpckmeans": Foreign(
+        "active-semi-supervised-clustering: MPCK-means", "active_semi_clustering", learns_metric=True
+    ),
+    "cobras": Foreign("cobras-ts: COBRAS, its own questions", "cobras_ts", asks=True),
+    "cognitivefactory-kmeans": Foreign("cognitivefactory: COP-k-means", "cognitivefactory"),
+    "cognitivefactory-spectral": Foreign("cognitivefactory: spectral", "cognitivefactory"),
+}
+LABELS = {name: each.label for name, each in METHODS.items()} | {name: each.label for name, each in FOREIGN.items()}
+
+
 # Experiments --------------------------------------------------------------------------------------------------------
 
 
@@ -233,22 +319,27 @@ class Experiment:
     methods: tuple[str, ...]
     seeds: int
     extra: tuple[tuple[str, str], ...] = ()  # (data set, method) that one of the paper's claims needs besides
-    quick_seeds: int = 2
+    drawings: tuple[str, ...] = (BALANCED,)
 
     @property
     def datasets(self) -> tuple[str, ...]:
         return tuple(self.n_pairs)
 
     def cells(self, seeds: int | None = None, quick: bool = False) -> list[Cell]:
-        """Every fit; ``quick`` takes fewer draws, and of a curve its first and middle number of pairs."""
-        seeds = seeds or (self.quick_seeds if quick else self.seeds)
+        """Every fit; ``quick`` takes one draw, and of a curve its first and middle number of pairs."""
+        seeds = seeds or (1 if quick else self.seeds)
         both = [(dataset, method) for dataset in self.datasets for method in self.methods] + list(self.extra)
         return [
-            Cell(dataset, method, n_pairs, seed)
+            Cell(dataset, method, n_pairs, seed, drawing)
             for dataset, method in both
+            for drawing in self.drawings
             for n_pairs in self._numbers(dataset, quick)
             for seed in range(seeds)
         ]
+
+    def at(self, place: int) -> Experiment:
+        """The same with one number of pairs a data set, the first, the second or a later one."""
+        return replace(self, n_pairs={dataset: (numbers[place],) for dataset, numbers in self.n_pairs.items()})
 
     def _numbers(self, dataset: str, quick: bool) -> tuple[int, ...]:
         numbers = self.n_pairs[dataset]
@@ -256,7 +347,9 @@ class Experiment:
 
 
 TABLE = dict.fromkeys((*UCI, "reuters"), (100,))
-OWN = dict.fromkeys((*UCI, "digits"), (100,))  # not in the paper
+OWN = {dataset: (100, 300 if dataset in ("glass", "wine", "sonar") else 1000) for dataset in RARER_PAIRS}
+COUNTS = (50, 100, 200, 500, 1000, 2000, 5000)
+BOARD = {dataset: tuple(n for n in COUNTS if can_be_drawn(dataset, n)) for dataset in RARER_PAIRS}
 MNIST = {"mnist": (200, 500, 1000, 2000, 5000)}
 COIL20 = {"coil20": (200, 400, 1000, 2000, 4000)}
 COIL100 = {"coil100": (500, 1000, 2000, 4000, 8000)}
@@ -283,7 +376,15 @@ EXPERIMENTS: dict[str, Experiment] = {
             seeds=5,
             extra=(("coil100", "paper-linear"), ("coil100", "pairmargin-linear")),
         ),
-        Experiment("parts", "What each part of our default brings", OWN, PARTS, seeds=10),
+        Experiment("parts", "What each part of our default brings", OWN, PARTS, seeds=5),
+        Experiment(
+            "leaderboard",
+            "Leaderboard: every method, from few answers to many, drawn in two ways",
+            BOARD,
+            COMPARED,
+            seeds=5,
+            drawings=DRAWINGS,
+        ),
     )
 }
 

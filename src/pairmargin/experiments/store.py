@@ -35,6 +35,7 @@ class Row:
     method: str
     n_pairs: int
     seed: int
+    drawing: str
     accuracy: float
     ari: float
     nmi: float
@@ -53,9 +54,10 @@ class Row:
 
     @property
     def cell(self) -> Cell:
-        return Cell(self.dataset, self.method, self.n_pairs, self.seed)
+        return Cell(*(getattr(self, name) for name in KEY))
 
 
+KEY = [field.name for field in fields(Cell)]
 _KINDS = {"str": str, "int": int, "float": float}
 TYPES = {field.name: _KINDS[str(field.type)] for field in fields(Row)}
 

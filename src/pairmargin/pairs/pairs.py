@@ -577,6 +577,21 @@ class Pairs:
             return self
         raise InvalidParameterError(f'on_conflict should be "raise", "drop" or "keep", not {on_conflict!r}')
 
+    def is_in(self, others: Pairs) -> BoolArray:
+        """Which of these answers are among others.
+
+        Parameters
+        ----------
+        others : Pairs
+
+        Returns
+        -------
+        found : ndarray of shape (m,)
+        """
+        n = int(max(self.index.max(initial=0), others.index.max(initial=0))) + 1
+        ours, theirs = (pairs.index @ (2 * n, 2) + pairs.same for pairs in (self, others))
+        return np.isin(ours, theirs)
+
     def _refuse_conflicts(self, way_out: str) -> None:
         """Raise if there are conflicts, with the first three in full."""
         found = self.conflicts()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..exceptions import InvalidDataError, InvalidParameterError
-from ..looks import TERMS, cluster_look
+from ..looks import cluster_look, parts_of
 from ..model_selection import last_step
 from .parts import axes_for, text_colour
 
@@ -109,10 +109,11 @@ class ObjectiveDisplay:
         from matplotlib.ticker import MaxNLocator
 
         x = [row["iteration"] for row in self.history]
-        heights = [[row[term] for row in self.history] for term in TERMS]
-        colours = [cluster_look(ink)["color"] for _, ink in TERMS.values()]
-        bands = self.ax_.stackplot(x, heights, colors=colours, labels=[label for label, _ in TERMS.values()], alpha=0.8)
-        self.parts_: dict[str, PolyCollection] = dict(zip(TERMS, bands, strict=True))
+        parts = parts_of(self.history)
+        heights = [[row[part] for row in self.history] for part in parts]
+        colours = [cluster_look(ink)["color"] for _, ink in parts.values()]
+        bands = self.ax_.stackplot(x, heights, colors=colours, labels=[label for label, _ in parts.values()], alpha=0.8)
+        self.parts_: dict[str, PolyCollection] = dict(zip(parts, bands, strict=True))
         look = {"color": text_colour(), "linewidth": 1.8, "label": "objective"} | kwargs
         (self.line_,) = self.ax_.plot(x, [row["objective"] for row in self.history], **look)
         self.ax_.set(xlabel="iteration", ylabel="objective", ylim=(0, None))

@@ -1,0 +1,181 @@
+"""The default start: many clusterings of several views of the data, and what they agree on.
+
+======  ======================================================================================================
+view    what it is
+======  ======================================================================================================
+shaped  codes in the directions that bring must-linked points together; good with few answers
+graphs  first eigenvectors of two graphs of neighbours, of the shaped codes and of the shaped inputs, with the answers
+        in them; good with many answers, and with clusters that are not round
+======  ======================================================================================================
+
+How many eigenvectors are best differs from data set to data set, and no answers say so reliably. So k-means looks at
+the shaped codes beside K eigenvectors, beside half as many more, and beside three times as many, of which the
+must-links then choose the directions. All these clusterings vote on which points belong together, those that agree
+with the answers louder (docs/design/consensus-start.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_limits
+
+from .cluster_count import MOST, clusters_to_use, count_clusters, joined
+from .graph import TELEPORT, LinkedGraph, eigenvectors, neighbour_graph, rows_of_length_1
+from .inputs import Input
+from .pairs import Pairs
+from .start import (
+    N_RUNS,
+    N_TRIALS,
+    SAMPLE,
+    Clustering,
+    agreement,
+    best_run,
+    kmeans,
+    n_directions,
+    pair_shaped_directions,
+)
+
+Array = NDArray[Any]
+
+RUNS_EACH = 10  # clusterings of every view
+MANY = 50  # eigenvectors beyond one for each cluster, of which the must-links choose directions
+NO_NEWS = 0.99  # adjusted Rand index of two starts that are as good as one
+LOUDNESS = 20.0  # a clustering that keeps 5 % more of the answers has e times the vote
+
+
+class Start(NamedTuple):
+    """Clusters of some points, for the network to learn before anything else."""
+
+    rows: Array  # (s,)
+    labels: Array  # (s,)
+
+
+def consensus_starts(
+    codes: Array, x: Input, n_clusters: int | None, pairs: Pairs, rng: RandomState, n_starts: int = 1
+) -> list[Start]:
+    """Cluster the codes and the inputs, which are the same rows, in many ways, and take what they agree on.
+
+    Every start but the first leaves half of the clusterings out, and one that is no news is dropped. Without a number
+    of clusters, the answers say how many there are.
+    """
+    with threadpool_limits(1):  # k-means on several threads adds up in an order that changes from run to run
+        rows = _rows_to_look_at(len(codes), pairs, rng)
+        codes, inputs, pairs = codes[rows], x.points(rows).astype(np.float64), _among(pairs, rows, len(codes))
+        seeds = rng.randint(np.iinfo(np.int32).max, size=N_RUNS)
+        directions = pair_shaped_directions(codes, pairs, n_directions(n_clusters or MOST))
+
+        def simple_runs(k: int) -> list[Array]:
+            shaped = codes @ directions[:, -n_directions(k) :]
+            return [run.labels for run in _runs(shaped, k, seeds[:N_TRIALS])]
+
+        if n_clusters is None:
+            n_clusters = n_used = count_clusters(pairs, simple_runs, len(codes))
+        else:
+            n_used = clusters_to_use(n_clusters, pairs, simple_runs)
+        runs = [run for view in views(codes, inputs, pairs, n_used) for run in _runs(view, n_used, seeds[:RUNS_EACH])]
+        found: list[Array] = []
+        if n_used < n_clusters:  # these are pieces of clusters, to be joined before anyone votes
+            simple = _runs(codes @ directions[:, -n_directions(n_used) :], n_used, seeds)
+            found.append(best_run(simple, pairs, join=True))
+            runs = [run._replace(labels=joined(run.labels, pairs)) for run in runs]
+            n_used = int(np.median([run.labels.max() + 1 for run in runs]))
+        votes = _votes(runs, pairs)
+        while len(found) < n_starts:
+            heard = rng.choice(len(runs), len(runs) // 2, replace=False) if found else np.arange(len(runs))
+            agreed = consensus_space([runs[r].labels for r in heard], votes[heard], 2 * n_used)
+            found.append(best_run(_runs(agreed, n_used, seeds), pairs, join=n_used < n_clusters))
+        return [Start(rows, labels) for labels in _that_differ(found)]
+
+
+def _that_differ(clusterings: Sequence[Array]) -> list[Array]:
+    """Those that are not as good as the same as one before them."""
+    kept: list[Array] = []
+    for labels in clusterings:
+        if all(adjusted_rand_score(labels, other) < NO_NEWS for other in kept):
+            kept.append(labels)
+    return kept
+
+
+def views(codes: Array, inputs: Array, pairs: Pairs, n_clusters: int) -> list[Array]:
+    """The ways to look at points with these codes and inputs, each (n, ·)."""
+    shaped = [_shaped(z, pairs, n_clusters) for z in (codes, inputs)]
+    graphs = [LinkedGraph.build(neighbour_graph(z), pairs) for z in shaped]
+    n_vectors = min(3 * n_clusters, n_clusters + MANY, len(codes))
+    vectors = [eigenvectors(graph, graph.degree, n_vectors, TELEPORT * graph.tie) for graph in graphs]
+
+    def first(n: int) -> list[Array]:
+        return [rows_of_length_1(v[:, -n:]) for v in vectors]  # the first eigenvector is the last column
+
+    graph_views = (
+        first(n_clusters),
+        first(n_clusters * 3 // 2),
+        [_shaped(v, pairs, n_clusters) for v in first(n_vectors)],
+    )
+    return [np.hstack([_of_length_1(part) for part in (shaped[0], *parts)]) for parts in graph_views]
+
+
+def consensus_space(runs: Sequence[Array], votes: Array, n_dims: int) -> Array:
+    """Points (n, < n_dims) that are the closer, the more votes there are for one cluster of both.
+
+    Two points of a cluster of c points have 1/c of its run's vote. The space holds the first eigenvectors of that
+    n × n matrix, which is never written out, without the first, which is the same for all.
+    """
+    n = len(runs[0])
+    shares = [v / np.bincount(run)[run] for run, v in zip(runs, votes / votes.sum(), strict=True)]
+    tables = [sp.csr_array((np.sqrt(share), (np.arange(n), run))) for run, share in zip(runs, shares, strict=True)]
+    members = sp.hstack(tables, format="csr")  # (n, clusters of all runs)
+    shared = (members.T @ members).toarray()
+    n_all = len(shared)
+    vectors = scipy.linalg.eigh(shared, subset_by_index=(max(n_all - n_dims, 0), n_all - 1))[1]
+    return np.asarray(np.sqrt(n) * (members @ vectors)[:, :-1])
+
+
+def _votes(runs: Sequence[Clustering], pairs: Pairs) -> Array:
+    """How much each clustering has to say, the loudest 1."""
+    agreements = np.array([agreement(run.labels, pairs) for run in runs])
+    return np.asarray(np.exp(LOUDNESS * (agreements - agreements.max())))
+
+
+def _runs(points: Array, n_clusters: int, seeds: Array) -> list[Clustering]:
+    """k-means from several seeds; single precision is enough for votes, and twice as fast."""
+    points = points.astype(np.float32)
+    return [kmeans(points, n_clusters, RandomState(seed), n_init=1) for seed in seeds]
+
+
+def _shaped(points: Array, pairs: Pairs, n_clusters: int) -> Array:
+    """Points of mean 0 in the directions that bring must-linked ones together."""
+    centred = points - points.mean(0)
+    return np.asarray(centred @ pair_shaped_directions(centred, pairs, n_directions(n_clusters)))
+
+
+def _of_length_1(points: Array) -> Array:
+    """Points of mean 0 and mean square length 1."""
+    centred = points - points.mean(0)
+    length = np.sqrt((centred**2).sum(1).mean())
+    return np.asarray(centred / length if length > 0 else centred)
+
+
+def _rows_to_look_at(n: int, pairs: Pairs, rng: RandomState) -> Array:
+    """All rows, or where there are very many, a sample that begins with those in pairs."""
+    if n <= SAMPLE:
+        return np.arange(n)
+    asked = pairs.points if len(pairs.points) <= SAMPLE // 2 else rng.choice(pairs.points, SAMPLE // 2, replace=False)
+    others = rng.choice(np.setdiff1d(np.arange(n), asked), SAMPLE - len(asked), replace=False)
+    return np.sort(np.concatenate([asked, others]))
+
+
+def _among(pairs: Pairs, rows: Array, n: int) -> Pairs:
+    """The pairs of which both points are among some rows, by their places there."""
+    place = np.full(n, -1)
+    place[rows] = np.arange(len(rows))
+    index = place[pairs.index]
+    kept = (index >= 0).all(1)
+    return Pairs(index[kept], pairs.same[kept], pairs.weight[kept])

@@ -1,0 +1,86 @@
+"""How far the answers can be trusted, and how sure the scores can be.
+
+Each answer is judged by a network that has not seen it. Two numbers are then read off all answers together, those that
+make them most likely:
+
+=======  ============  =====================================================================================
+symbol   name here     meaning
+=======  ============  =====================================================================================
+a        sharpness     the chance of a cluster is softmax(a · scores), scores in units of their median margin
+ε        error_rate    share of the answers that are wrong
+p        same_chance   Σ_k p_ik p_jk, the chance that two points are in one cluster
+=======  ============  =====================================================================================
+
+An answer comes out right with the chance (1 − ε) p + ε (1 − p) if it is "same", and the trust in it is the chance that
+it is no mistake, given what the network thinks. If the answers are as likely without mistakes, all are trusted.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.special import softmax
+from torch import Tensor
+
+from .objective import best_two
+
+Array = NDArray[Any]
+
+SHARPNESSES = np.exp(np.linspace(-3, 3, 37))
+USUAL_SHARPNESS = 2.0  # before any answer is seen; it counts for little
+ERROR_RATES = np.concatenate([[0.0], np.linspace(0.01, 0.4, 40)])
+PROOF = 4.0  # by how much mistakes must raise the log-likelihood, to be believed in
+TINY = 1e-3  # no network is surer than this
+
+
+class Trust(NamedTuple):
+    """What the judgement of all answers comes to."""
+
+    sharpness: float
+    error_rate: float
+    right: Array  # (m,) the chance of every answer in the eyes of who has not seen it
+    trust: Array  # (m,) the chance that it is no mistake
+
+    @classmethod
+    def complete(cls, n_answers: int) -> Trust:
+        """All answers are right, as far as anyone knows."""
+        return cls(USUAL_SHARPNESS, 0.0, np.ones(n_answers), np.ones(n_answers))
+
+
+def median_margin(scores: Tensor) -> float:
+    """Half of the points lead by more than this; 1 if there is nothing to lead."""
+    if scores.shape[1] < 2:
+        return 1.0
+    value = best_two(scores)[0]
+    return max(float((value[:, 0] - value[:, 1]).median()), torch.finfo(scores.dtype).tiny)
+
+
+def chances(scores: Array, sharpness: float) -> Array:
+    """The chance of every cluster, from scores in units of their median margin."""
+    return np.asarray(softmax(sharpness * scores, axis=-1))
+
+
+def same_chances(ends: Array, sharpness: float) -> Array:
+    """The chance that both ends (m, 2, K) of a pair are in one cluster, (m,)."""
+    one, other = np.moveaxis(chances(ends, sharpness), 1, 0)
+    return np.asarray((one * other).sum(1))
+
+
+def judged(ends: Array, same: Array) -> Trust:
+    """Judge answers by the scores (m, 2, K) that their ends have in networks that have not seen them."""
+    found = {}
+    for sharpness in SHARPNESSES:
+        chance = np.clip(same_chances(ends, sharpness), TINY, 1 - TINY)
+        right = np.where(same, chance, 1 - chance)
+        plausible = -0.5 * np.log(sharpness / USUAL_SHARPNESS) ** 2
+        for rate in ERROR_RATES:
+            found[rate, sharpness] = plausible + np.log((1 - rate) * right + rate * (1 - right)).sum(), right
+    (rate, sharpness), (likelihood, right) = max(found.items(), key=lambda item: item[1][0])
+    honest, without = max(((key, value) for key, value in found.items() if key[0] == 0), key=lambda item: item[1][0])
+    if likelihood - without[0] < PROOF:
+        return Trust(float(honest[1]), 0.0, without[1], np.ones(len(same)))
+    trust = (1 - rate) * right / ((1 - rate) * right + rate * (1 - right))
+    return Trust(float(sharpness), float(rate), right, trust)

@@ -1,0 +1,165 @@
+"""The default start: views of the data, clusterings that vote, and starts that differ."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from numpy.random import RandomState
+from sklearn.metrics import adjusted_rand_score
+
+from pairmargin import consensus
+from pairmargin.consensus import consensus_space, consensus_starts, views
+from pairmargin.inputs import Input, Scaling
+from pairmargin.metrics import clustering_accuracy
+from pairmargin.pairs import Pairs
+from pairmargin.start import pair_shaped_head
+
+
+def clouds(seed: int, n_clusters: int = 3, n_dims: int = 4, n: int = 90) -> tuple[np.ndarray, np.ndarray]:
+    """Clouds of variance 1 far from one another, of mean 0, and the cloud of each point."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n) % n_clusters
+    points = 12 * np.eye(n_dims)[:n_clusters][truth] + rng.normal(size=(n, n_dims))
+    return points - points.mean(0), truth
+
+
+def rings(n: int = 300, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Two rings, one inside the other: round clusters they are not."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n) % 2
+    angle, radius = rng.uniform(0, 2 * np.pi, n), np.array([1.0, 4.0])[truth] + rng.normal(scale=0.1, size=n)
+    points = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+    return points - points.mean(0), truth
+
+
+def answers(truth: np.ndarray, m: int, seed: int) -> Pairs:
+    rng = np.random.default_rng(seed)
+    index = np.array([rng.choice(len(truth), 2, replace=False) for _ in range(m)], dtype=int).reshape(m, 2)
+    return Pairs(index, truth[index[:, 0]] == truth[index[:, 1]])
+
+
+def as_input(points: np.ndarray) -> Input:
+    return Scaling.learn(points, "gaussian").apply(points, torch.device("cpu"))
+
+
+def starts_of(points: np.ndarray, n_clusters: int, pairs: Pairs, seed: int = 0, n: int = 1) -> list[consensus.Start]:
+    return consensus_starts(points, as_input(points), n_clusters, pairs, RandomState(seed), n)
+
+
+def test_clusters_that_are_not_round_are_found() -> None:
+    points, truth = rings()
+    pairs = answers(truth, 40, seed=1)
+
+    (found,) = starts_of(points, 2, pairs)
+
+    assert clustering_accuracy(truth[found.rows], found.labels) == 1
+    head, bias = pair_shaped_head(points, 2, pairs, RandomState(0))
+    assert clustering_accuracy(truth, (points @ head.T + bias).argmax(1)) < 0.8  # k-means in shaped codes alone
+
+
+def test_starts_are_a_function_of_the_seed() -> None:
+    points = np.random.default_rng(0).normal(size=(150, 5))  # no clusters at all, so that starts differ
+    first, second = (starts_of(points - points.mean(0), 6, Pairs.empty(), seed=7, n=4) for _ in range(2))
+    assert len(first) == len(second) > 1
+    assert all(np.array_equal(one.labels, other.labels) for one, other in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("n_pairs", [0, 1, 60])
+def test_clouds_are_found_from_any_number_of_answers(n_pairs: int) -> None:
+    points, truth = clouds(3)
+    (found,) = starts_of(points, 3, answers(truth, n_pairs, 0))
+    assert clustering_accuracy(truth, found.labels) == 1
+
+
+def test_a_start_that_is_no_news_is_dropped_and_the_others_differ() -> None:
+    points, truth = clouds(3)
+    assert len(starts_of(points, 3, answers(truth, 30, 0), n=5)) == 1  # all see the same three clouds
+
+    points = np.random.default_rng(0).normal(size=(150, 5))  # no clusters at all
+    several = starts_of(points - points.mean(0), 6, Pairs.empty(), n=4)
+    assert len(several) > 1
+    for i, one in enumerate(several):
+        assert all(adjusted_rand_score(one.labels, other.labels) < consensus.NO_NEWS for other in several[:i])
+
+
+def test_parts_of_a_view_have_mean_0_and_length_1_each() -> None:
+    points, truth = clouds(1, n_dims=6)
+    found = views(points, 100 * points, answers(truth, 30, 0), 3)
+
+    for view, n_vectors in zip(found, (3, 4, 4), strict=True):  # K, 3K/2, and 2(K - 1) directions of 3K
+        assert view.shape == (len(points), 4 + 2 * n_vectors)  # 2(K - 1) directions of the codes, and two graphs
+        np.testing.assert_allclose(view.mean(0), 0, atol=1e-9)
+        for part in np.split(view, [4, 4 + n_vectors], axis=1):
+            assert (part**2).sum(1).mean() == pytest.approx(1)
+
+
+def test_consensus_space_holds_the_votes_written_out() -> None:
+    rng = np.random.default_rng(0)
+    runs, votes = [rng.integers(0, 3, 20) for _ in range(4)], np.array([1.0, 0.5, 0.2, 0.1])
+
+    space = consensus_space(runs, votes, n_dims=100)
+
+    together = sum(
+        v / votes.sum() * (run[:, None] == run) / np.bincount(run)[run] for run, v in zip(runs, votes, strict=True)
+    )
+    value, vector = np.linalg.eigh(20 * together)
+    np.testing.assert_allclose(vector[:, -1], vector[0, -1], atol=1e-9)  # the first eigenvector is the same for all
+    np.testing.assert_allclose(space @ space.T, (vector[:, :-1] * value[:-1]) @ vector[:, :-1].T, atol=1e-9)
+
+
+def test_who_agrees_with_the_answers_is_heard() -> None:
+    truth = np.arange(40) % 2
+    crowd = [np.arange(40) // 20] * 5  # five clusterings that see something else
+    runs = [consensus.Clustering(labels, 1.0) for labels in (truth, *crowd)]
+    pairs = answers(truth, 30, 0)
+
+    votes = consensus._votes(runs, pairs)
+
+    assert votes[0] == 1
+    assert votes[1:].sum() < 0.01
+    first = consensus_space([run.labels for run in runs], votes, 3)[:, -1]
+    assert clustering_accuracy(truth, (first > 0).astype(int)) == 1
+
+
+def test_of_very_many_points_a_sample_is_looked_at_that_begins_with_those_in_pairs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(consensus, "SAMPLE", 60)
+    points, truth = clouds(0, n=300)
+    pairs = answers(truth, 12, seed=0)
+
+    (found,) = starts_of(points, 3, pairs)
+
+    assert len(found.rows) == len(np.unique(found.rows)) == 60
+    assert np.isin(pairs.points, found.rows).all()
+    assert clustering_accuracy(truth[found.rows], found.labels) == 1
+
+
+def test_where_even_the_points_in_pairs_are_too_many_the_pairs_that_remain_keep_their_points(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(consensus, "SAMPLE", 60)
+    truth = np.arange(300) % 3
+    pairs = answers(truth, 200, seed=0)
+
+    rows = consensus._rows_to_look_at(300, pairs, RandomState(0))
+    kept = consensus._among(pairs, rows, 300)
+
+    assert len(rows) == 60
+    whole = {(*pair, same) for pair, same in zip(pairs.index.tolist(), pairs.same.tolist(), strict=True)}
+    assert 0 < len(kept) < len(pairs)
+    assert {(*pair, same) for pair, same in zip(rows[kept.index].tolist(), kept.same.tolist(), strict=True)} <= whole
+
+
+def test_sparse_inputs_are_looked_at_by_their_main_components() -> None:
+    dense, _ = clouds(2, n_dims=5)
+    sparse = sp.csr_array(np.where(np.abs(dense) > 3, dense, 0))
+    scaled = Scaling.learn(sparse, "gaussian").apply(sparse, torch.device("cpu"))
+
+    seen = scaled.points()
+
+    plain = scaled.rows(slice(None)).numpy()
+    apart = ((seen[:, None] - seen) ** 2).sum(2), ((plain[:, None] - plain) ** 2).sum(2)
+    np.testing.assert_allclose(*apart, atol=1e-6 * apart[1].max())

@@ -1,0 +1,119 @@
+"""Which answers can be trusted, and how sure scores may be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from pairmargin import MaxMarginClustering, Pairs, sample_pairs
+from pairmargin.trust import chances, judged, median_margin, same_chances
+
+
+def told(m: int, sharpness: float, error_rate: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores of the ends of m pairs, answers that come true with their chances, and which of these are wrong."""
+    rng = np.random.default_rng(seed)
+    ends = rng.normal(size=(m, 2, 4))
+    same = rng.random(m) < same_chances(ends, sharpness)
+    wrong = rng.random(m) < error_rate
+    return ends, same ^ wrong, wrong
+
+
+@pytest.mark.parametrize("sharpness", [1.0, 4.0])
+@pytest.mark.parametrize("error_rate", [0.0, 0.2])
+def test_sharpness_and_share_of_mistakes_are_read_off_the_answers(sharpness: float, error_rate: float) -> None:
+    ends, same, _ = told(8000, sharpness, error_rate)
+    found = judged(ends, same)
+    assert found.sharpness == pytest.approx(sharpness, rel=0.25)
+    assert found.error_rate == pytest.approx(error_rate, abs=0.03)
+
+
+def test_mistakes_are_trusted_less() -> None:
+    ends, same, wrong = told(2000, 6.0, 0.1)
+    found = judged(ends, same)
+    assert found.trust[wrong].mean() < 0.6 < 0.9 < found.trust[~wrong].mean()
+    assert found.right[wrong].mean() < found.right[~wrong].mean()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_without_proof_of_mistakes_all_are_trusted(seed: int) -> None:
+    ends, same, _ = told(60, 3.0, 0.0, seed)
+    found = judged(ends, same)
+    assert found.error_rate == 0
+    assert (found.trust == 1).all()
+
+
+def test_chances_by_hand() -> None:
+    scores = np.log([[[1.0, 3.0], [3.0, 1.0]]])
+    np.testing.assert_allclose(chances(scores, 1.0), [[[0.25, 0.75], [0.75, 0.25]]])
+    assert same_chances(scores, 1.0) == pytest.approx(2 * 0.25 * 0.75)
+    assert same_chances(scores, 0.0) == pytest.approx(0.5)
+
+
+def test_median_margin() -> None:
+    assert median_margin(torch.tensor([[3.0, 1.0, 0.0], [0.0, 5.0, 4.0], [0.0, 0.0, 4.0]])) == 2
+    assert median_margin(torch.zeros(3, 1)) == 1
+    assert median_margin(torch.zeros(3, 2)) > 0
+
+
+@pytest.fixture(scope="module")
+def blobs() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % 3
+    return 4 * np.eye(3)[y] + rng.normal(size=(240, 3)), y
+
+
+def test_flipped_answers_come_first_and_hardly_matter(blobs: tuple[np.ndarray, np.ndarray]) -> None:
+    X, y = blobs
+    pairs = sample_pairs(y, 150, random_state=0)
+    wrong = np.zeros(150, dtype=bool)
+    wrong[::10] = True
+    asked = Pairs(pairs.index, pairs.same ^ wrong)
+
+    model = MaxMarginClustering(3, random_state=0, on_conflict="keep").fit(X, pairs=asked)
+
+    assert sorted(model.suspicious_pairs_) == list(range(150))
+    assert wrong[model.suspicious_pairs_[:30]].sum() >= 13  # of 15
+    assert model.error_rate_ == pytest.approx(0.1, abs=0.05)
+    assert model.answer_trust_[wrong].mean() < 0.3 < 0.95 < model.answer_trust_[~wrong].mean()
+    clean = MaxMarginClustering(3, random_state=0).fit(X, pairs=pairs)
+    assert clean.error_rate_ == 0
+    assert np.mean(model.labels_[pairs.index[:, 0]] == model.labels_[pairs.index[:, 1]]) == pytest.approx(0.5, abs=0.05)
+
+
+def test_chances_of_clusters_sum_to_1_and_those_of_pairs_follow(blobs: tuple[np.ndarray, np.ndarray]) -> None:
+    X, y = blobs
+    model = MaxMarginClustering(3, random_state=0).fit(X, pairs=sample_pairs(y, 60, random_state=0))
+
+    chance = model.cluster_proba(X)
+
+    np.testing.assert_allclose(chance.sum(1), 1)
+    np.testing.assert_array_equal(chance.argmax(1), model.predict(X))
+    index = np.array([[0, 3], [0, 1], [7, 9]])
+    np.testing.assert_allclose(model.pair_proba(X, index), (chance[index[:, 0]] * chance[index[:, 1]]).sum(1))
+    assert model.pair_proba(X, index)[0] > 0.5 > model.pair_proba(X, index)[1]
+
+
+def test_chances_are_as_often_right_as_they_say(blobs: tuple[np.ndarray, np.ndarray]) -> None:
+    """A reliability curve: of the pairs with a chance of about p, a share of about p is the same."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 3, 900)
+    X = 2.2 * np.eye(3)[y] + rng.normal(size=(900, 3))  # classes that overlap
+    model = MaxMarginClustering(3, random_state=0).fit(X, pairs=sample_pairs(y, 300, random_state=0))
+    asked = sample_pairs(y, 3000, balanced=False, random_state=1)
+
+    chance = model.pair_proba(X, asked)
+
+    bins = np.minimum((chance * 5).astype(int), 4)
+    gap = [abs(chance[bins == b].mean() - asked.same[bins == b].mean()) * np.mean(bins == b) for b in np.unique(bins)]
+    assert sum(gap) < 0.08
+
+
+@pytest.mark.parametrize("settings", [{"robust": False}, {"n_clusters": 1}])
+def test_what_cannot_be_judged_is_trusted(blobs: tuple[np.ndarray, np.ndarray], settings: dict[str, object]) -> None:
+    X, y = blobs
+    pairs = sample_pairs(y, 40, random_state=0)
+    model = MaxMarginClustering(**({"n_clusters": 3, "random_state": 0} | settings)).fit(X, pairs=pairs)
+    assert (model.answer_trust_ == 1).all()
+    assert model.error_rate_ == 0
+    np.testing.assert_allclose(model.cluster_proba(X).sum(1), 1)
