@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         InvalidParameterError,
         MissingPackageError,
         ModelFileError,
+        OutputError,
         PairMarginError,
         PairMarginWarning,
     )
@@ -72,6 +73,7 @@ __all__ = [
     "MissingPackageError",
     "ModelFileError",
     "ObjectiveDisplay",
+    "OutputError",
     "PCKMeans",
     "PairClassifier",
     "PairMarginError",
