@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from . import cli_data, cli_experiment, cli_files
 from ._version import __version__
+from .cli_help import HELP
 from .exceptions import DatasetError, ExperimentError, MissingPackageError, PairMarginError
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ NOT_THE_INPUT = DatasetError, ExperimentError, MissingPackageError
 
 class _Commands(TyperGroup):
     """The commands; what pairmargin or the system refuses becomes one line on stderr and an exit code."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        typer.echo(HELP, nl=False)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -54,11 +58,6 @@ app.command()(cli_files.predict)
 app.command()(cli_files.evaluate)
 app.add_typer(cli_data.app, name="data")
 app.add_typer(cli_experiment.app, name="experiment")
-
-
-def main() -> None:
-    """Run the command line."""
-    app(prog_name="pairmargin")
 
 
 def _complain(line: str) -> None:
