@@ -65,7 +65,9 @@ def iris(tmp_path_factory) -> Path:
     X, y = load_iris(return_X_y=True)
     rows = (f"f{k},{','.join(map(str, row))},kind {kind}" for k, (row, kind) in enumerate(zip(X, y, strict=True)))
     write(folder / "flowers.csv", "name,a,b,c,d,kind", *rows)
-    for name, pairs in zip(("answers", "held-out"), sample_pairs(y, 80, random_state=0).split(0.5), strict=True):
+    for name, pairs in zip(
+        ("answers", "held-out"), sample_pairs(y, 80, random_state=0).split(0.5, random_state=0), strict=True
+    ):
         told = ("same" if same else "different" for same in pairs.same)
         answers = (f"f{i},f{j},{same}" for (i, j), same in zip(pairs.index, told, strict=True))
         write(folder / f"{name}.csv", "a,b,same", *answers)
