@@ -345,6 +345,10 @@ def test_a_full_disk_leaves_nothing_half_written(iris, model, tmp_path, monkeypa
     for folder in ("there", "new"):
         refused(run(*fit, tmp_path / folder), f"{tmp_path / folder} cannot be written: no space left on device")
     refused(run("predict", model, iris / "flowers.csv", "--out", tmp_path / "new.csv"), "no space left on device")
+    monkeypatch.undo()
+    monkeypatch.setattr(Path, "write_bytes", full)  # the model
+    message = f"Error: {tmp_path / 'new'} cannot be written: no space left on device; choose another place\n"
+    assert run(*fit, tmp_path / "new").stderr == message
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
     assert {path: path.read_bytes() for path in (tmp_path / "there").iterdir()} == before
 
