@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 from numpy.random import RandomState
 from numpy.typing import NDArray
@@ -28,6 +27,7 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from .cluster_count import MOST, clusters_to_use, count_clusters, joined
+from .eigen import last_eigenvectors
 from .graph import TELEPORT, LinkedGraph, eigenvectors, neighbour_graph, rows_of_length_1
 from .inputs import Input
 from .pairs import Pairs
@@ -133,9 +133,7 @@ def consensus_space(runs: Sequence[Array], votes: Array, n_dims: int) -> Array:
     tables = [sp.csr_array((np.sqrt(share), (np.arange(n), run))) for run, share in zip(runs, shares, strict=True)]
     members = sp.hstack(tables, format="csr")  # (n, clusters of all runs)
     shared = (members.T @ members).toarray()
-    n_all = len(shared)
-    vectors = scipy.linalg.eigh(shared, subset_by_index=(max(n_all - n_dims, 0), n_all - 1))[1]
-    return np.asarray(np.sqrt(n) * (members @ vectors)[:, :-1])
+    return np.asarray(np.sqrt(n) * (members @ last_eigenvectors(shared, n_dims))[:, :-1])
 
 
 def _votes(runs: Sequence[Clustering], pairs: Pairs) -> Array:

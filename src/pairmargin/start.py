@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 from numpy.random import RandomState
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
 from .cluster_count import clusters_to_use, joined
+from .eigen import last_eigenvectors
 from .pairs import Pairs
 
 Array = NDArray[Any]
@@ -103,9 +103,7 @@ def pair_shaped_directions(codes: Array, pairs: Pairs, n_directions: int) -> Arr
     spread = np.trace(within) / n_dims or 1.0  # must-linked points that all coincide say nothing of scale
     within = (1 - shrinkage) * within + shrinkage * spread * np.eye(n_dims)
     total = codes.T @ codes / len(codes)
-    n_directions = min(n_directions, n_dims)
-    directions: Array = scipy.linalg.eigh(total, within, subset_by_index=(n_dims - n_directions, n_dims - 1))[1]
-    return directions
+    return last_eigenvectors(total, n_directions, within)
 
 
 def agreement(labels: Array, pairs: Pairs) -> float:
