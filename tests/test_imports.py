@@ -18,7 +18,7 @@ STOREYS = [  # from the top of the house to the ground: a room imports from its 
     {"cli", "web", "experiments", "demo", "report", "persist", "plotting", "__main__"},
     {"estimator", "baselines", "query"},
     {"training", "start", "consensus", "trust", "labelling", "graph", "neighbours", "cluster_count", "validation"},
-    {"network", "objective", "rbm", "inputs", "threads", "eigen"},
+    {"network", "objective", "rbm", "inputs", "threads", "eigen", "kmeans"},
     {"pairs", "metrics", "datasets", "readers"},
     {"exceptions", "_version"},
 ]

@@ -30,15 +30,13 @@ from .cluster_count import MOST, clusters_to_use, count_clusters, joined
 from .eigen import last_eigenvectors
 from .graph import TELEPORT, LinkedGraph, eigenvectors, neighbour_graph, rows_of_length_1
 from .inputs import Input
+from .kmeans import SAMPLE, Clustering, kmeans_runs
 from .pairs import Pairs
 from .start import (
     N_RUNS,
     N_TRIALS,
-    SAMPLE,
-    Clustering,
     agreement,
     best_run,
-    kmeans,
     n_directions,
     pair_shaped_directions,
 )
@@ -144,8 +142,7 @@ def _votes(runs: Sequence[Clustering], pairs: Pairs) -> Array:
 
 def _runs(points: Array, n_clusters: int, seeds: Array) -> list[Clustering]:
     """k-means from several seeds; single precision is enough for votes, and twice as fast."""
-    points = points.astype(np.float32)
-    return [kmeans(points, n_clusters, RandomState(seed), n_init=1) for seed in seeds]
+    return kmeans_runs(points.astype(np.float32), n_clusters, seeds)
 
 
 def _shaped(points: Array, pairs: Pairs, n_clusters: int) -> Array:
