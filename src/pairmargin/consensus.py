@@ -32,6 +32,7 @@ from .graph import TELEPORT, LinkedGraph, eigenvectors, neighbour_graph, rows_of
 from .inputs import Input
 from .kmeans import SAMPLE, Clustering, kmeans_runs
 from .pairs import Pairs
+from .sample import among
 from .start import (
     N_RUNS,
     N_TRIALS,
@@ -66,7 +67,7 @@ def consensus_starts(
     """
     with threadpool_limits(1):  # k-means on several threads adds up in an order that changes from run to run
         rows = _rows_to_look_at(len(codes), pairs, rng)
-        codes, inputs, pairs = codes[rows], x.points(rows).astype(np.float64), _among(pairs, rows, len(codes))
+        codes, inputs, pairs = codes[rows], x.points(rows).astype(np.float64), among(pairs, rows, len(codes))
         seeds = rng.randint(np.iinfo(np.int32).max, size=N_RUNS)
         directions = pair_shaped_directions(codes, pairs, n_directions(n_clusters or MOST))
 
@@ -165,12 +166,3 @@ def _rows_to_look_at(n: int, pairs: Pairs, rng: RandomState) -> Array:
     asked = pairs.points if len(pairs.points) <= SAMPLE // 2 else rng.choice(pairs.points, SAMPLE // 2, replace=False)
     others = rng.choice(np.setdiff1d(np.arange(n), asked), SAMPLE - len(asked), replace=False)
     return np.sort(np.concatenate([asked, others]))
-
-
-def _among(pairs: Pairs, rows: Array, n: int) -> Pairs:
-    """The pairs of which both points are among some rows, by their places there."""
-    place = np.full(n, -1)
-    place[rows] = np.arange(len(rows))
-    index = place[pairs.index]
-    kept = (index >= 0).all(1)
-    return Pairs(index[kept], pairs.same[kept], pairs.weight[kept])

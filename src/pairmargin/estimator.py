@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
@@ -15,22 +16,34 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .batches import Batches
 from .consensus import Start, consensus_starts
 from .exceptions import InvalidParameterError
-from .inputs import GAUSSIAN, DenseInput, Input, Scaling
+from .inputs import GAUSSIAN, Input, Rows, ScaledRows, Scaling, pieces
 from .labelling import agreeing_labels
-from .neighbours import nearest_neighbours
+from .neighbours import nearest_neighbours, neighbour_links
 from .network import Layer, Network
 from .objective import Prices, Problem, pair_margins
 from .pairs import Pairs
 from .rbm import Pretraining, pretrain
+from .sample import Sample
 from .start import code_spread, nearest_mean_head, start_head
+from .stored import is_stored, stored_rows
 from .threads import threads_for
-from .training import AdamSteps, History, PaperSteps, Steps, settle, train
-from .trust import Trust, chances, judged, median_margin, same_chances
-from .validation import AUTO, check_both_kinds, check_settings, layer_sizes, validated, warn_if_few_distinct
+from .training import AdamSteps, History, PaperSteps, Steps, settle, train, train_in_batches
+from .trust import Trust, chances, judged, margins, median_margin, same_chances
+from .validation import (
+    AUTO,
+    check_both_kinds,
+    check_settings,
+    check_shape,
+    layer_sizes,
+    validated,
+    warn_if_few_distinct,
+)
 
 logger = logging.getLogger("pairmargin")
+CPU = torch.device("cpu")
 Array = NDArray[Any]
 Callback = Callable[[dict[str, Any]], object]
 
@@ -40,6 +53,7 @@ SCREEN = 25  # iterations after which the best of several starts is known
 N_FOLDS, FOLD_ITER = 3, 50  # parts of the answers, each judged by what so many iterations learn from the others
 FEWEST = 20  # answers that can be judged by each other
 N_NEIGHBORS = 10
+LARGE = 2**25  # numbers in X, above which it is looked at piece by piece
 
 
 class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -83,7 +97,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         How many iterations the start counts for in the step size of "subgradient". 0 is the paper's rule to the
         letter, whose first step throws most of the start away.
     max_iter : int, default=500
-        Largest number of iterations. 0 stays at the start.
+        Largest number of iterations, each a pass over the data. 0 stays at the start.
     tol : float, default=1e-5
         Training stops when the objective has not fallen by this share of itself for 20 iterations.
     pretrain_epochs, pretrain_batch_size : int, default=50, 100
@@ -101,6 +115,9 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         be wrong. It also tells how sure `cluster_proba` may be.
     on_conflict : {"raise", "drop", "keep"}, default="raise"
         What to do with pairs that contradict each other.
+    batch_size : int, optional
+        Take a step for every so many rows instead of one for all of them, and read X as it is needed: a memory map, an
+        HDF5 dataset, a Zarr array or `ParquetRows` then stays on disk. Some ten thousand rows are a good size.
     warm_start : bool, default=False
         Go on from the last fit instead of starting anew: the way to add pairs.
     callback : callable, optional
@@ -187,6 +204,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         answer_price: float = 3.0,
         robust: bool = True,
         on_conflict: str = "raise",
+        batch_size: int | None = None,
         warm_start: bool = False,
         callback: Callback | None = None,
         verbose: int = 0,
@@ -217,6 +235,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         self.answer_price = answer_price
         self.robust = robust
         self.on_conflict = on_conflict
+        self.batch_size = batch_size
         self.warm_start = warm_start
         self.callback = callback
         self.verbose = verbose
@@ -264,7 +283,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         self : MaxMarginClustering
         """
         warm = self.warm_start and hasattr(self, "head_coef_")
-        data = validated(self, X, reset=not warm, accept_sparse="csr")
+        data = self._data(X, reset=not warm, stays=self.batch_size is not None)
         check_settings(self.get_params(deep=False), data.shape[0])
         n_clusters = None if self.n_clusters == AUTO else int(self.n_clusters)
         sizes = layer_sizes(self.hidden_layer_sizes)
@@ -277,42 +296,40 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         rng = check_random_state(self.random_state)
         device = _device(self.device)
         with _shown(self.verbose):
+            visible = self.visible if sizes or self.visible != "auto" else GAUSSIAN
+            scaling = self._scaling() if warm else Scaling.learn(data, visible)
+            x = scaling.apply(data, device)
             if warm:
-                scaling, history = self._scaling(), self.pretraining_history_
-                x = scaling.apply(data, device)
+                sample, history = self._sample(x, pairs, rng), self.pretraining_history_
                 starts = [self._known_network(data.dtype, device, sizes, n_clusters)]
             else:
-                scaling = Scaling.learn(data, self.visible if sizes or self.visible != "auto" else GAUSSIAN)
-                x = scaling.apply(data, device)
                 layers, history = self._pretrain(x, sizes, scaling.visible, rng, device)
-                starts = self._starts(x, layers, n_clusters, pairs, rng)
-            neighbours = self._neighbours(x)
-            network = self._most_promising(starts, x, pairs, neighbours)
-            trust = self._judge(network, x, pairs, neighbours, rng)
+                sample = self._sample(x, pairs, rng)
+                starts = self._starts(sample, layers, n_clusters, rng)
+            links = self._links(sample.x)
+            network = self._most_promising(starts, sample, links, rng)
+            trust = self._judge(network, sample, links, rng)
             if warm:  # this network has learned from answers that it now judges
                 trust = trust._replace(sharpness=self.sharpness_)
             trusted = Pairs(pairs.index, pairs.same, pairs.weight * trust.trust)
-            training_history = self._train(network, x, trusted, neighbours, self.max_iter, self._reporter("train"))
+            tell = self._reporter("train")
+            training_history = self._train(network, x, trusted, sample.in_all(links), rng, on_iteration=tell)
             self._store(scaling, network, history, training_history)
-            self._store_labels(network.scores(x), trusted)
+            self._store_labels(network, x, trusted)
             self._store_trust(trust, given.is_in(pairs))
         return self
 
     def predict(self, X: ArrayLike) -> Array:
         """The best cluster of every row of X, eq. (2)."""
-        return np.asarray(self.decision_function(X).argmax(1))
+        return self._in_pieces(X, lambda network, x: network.scores(x).argmax(1))
 
     def decision_function(self, X: ArrayLike) -> Array:
         """Scores of shape (n_samples, k), one column for each of the k ≤ n_clusters clusters that are in use."""
-        network, x = self._ready(X)
-        with threads_for(x.shape[0], *_widths(network)):
-            return np.asarray(network.scores(x).cpu().numpy())
+        return self._in_pieces(X, Network.scores)
 
     def transform(self, X: ArrayLike) -> Array:
         """Codes h of shape (n_samples, d): what the last hidden layer says of every row, eq. (3)."""
-        network, x = self._ready(X)
-        with threads_for(x.shape[0], *_widths(network)):
-            return np.asarray(network.codes(x).cpu().numpy())
+        return self._in_pieces(X, Network.codes)
 
     def pair_score(self, X: ArrayLike, index: ArrayLike | Pairs) -> Array:
         """By how much "same" beats "different" for pairs of rows of X; positive means same.
@@ -368,7 +385,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         return tags
 
     def _pretrain(
-        self, x: Input, sizes: tuple[int, ...], visible: str, rng: RandomState, device: torch.device
+        self, x: Rows, sizes: tuple[int, ...], visible: str, rng: RandomState, device: torch.device
     ) -> tuple[list[Layer], History]:
         """Layers from stacked RBMs."""
         settings = Pretraining(
@@ -380,15 +397,14 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             weight_decay=self.weight_decay,
         )
         logger.info("pretraining %d layers on %d x %d, %s visible units", len(sizes), *x.shape, visible)
-        generator = torch.Generator(device).manual_seed(int(rng.randint(2**31 - 1)))
+        generator = _generator(rng, device)
         with threads_for(min(self.pretrain_batch_size, x.shape[0]), x.shape[1], *sizes):
             like = x.rows(slice(0, 1))
             return pretrain(x, sizes, visible, settings, generator, like, self._reporter("pretrain"))
 
-    def _starts(
-        self, x: Input, layers: list[Layer], n_clusters: int | None, pairs: Pairs, rng: RandomState
-    ) -> list[Network]:
+    def _starts(self, sample: Sample, layers: list[Layer], n_clusters: int | None, rng: RandomState) -> list[Network]:
         """Networks to train from, each with its own copy of the layers."""
+        x, pairs = sample.x, sample.pairs
         codes = Network(layers).codes(x)
         centre = codes.mean(0)
         centred = codes.sub(centre).cpu().numpy().astype(np.float64)
@@ -411,43 +427,50 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
 
     def _settle(self, network: Network, x: Input, start: Start) -> None:
         """Let the network learn the clusters of a start."""
-        seen = x if len(start.rows) == x.shape[0] else DenseInput(x.rows(torch.from_numpy(start.rows)))
+        seen = x if len(start.rows) == x.shape[0] else x.subset(torch.from_numpy(start.rows))
         labels = torch.from_numpy(start.labels).to(network.head.device, torch.long)
         with threads_for(len(labels), *_widths(network)):
             n_steps = settle(network, seen, labels, AdamSteps(network, *SETTLE_RATES), self.weight_penalty)
         logger.info("the clusters of the start were learned in %d steps", n_steps)
 
-    def _neighbours(self, x: Input) -> torch.Tensor | None:
-        """The nearest neighbours (n, k) of every point, if they have a price."""
+    def _sample(self, x: Rows, pairs: Pairs, rng: RandomState) -> Sample:
+        """What is looked at as a whole: all of the data, or some of it where it is large."""
+        if isinstance(x, ScaledRows) or self._is_large(x):
+            return Sample.draw(x, pairs, rng)
+        return Sample.whole(cast(Input, x), pairs)
+
+    def _links(self, x: Input) -> torch.Tensor | None:
+        """Points and their nearest neighbours, (l, 2), if they have a price."""
         if not self.neighbour_weight:
             return None
-        return torch.from_numpy(nearest_neighbours(x.points(), N_NEIGHBORS)[1])
+        return torch.from_numpy(neighbour_links(nearest_neighbours(x.points(), N_NEIGHBORS)[1]))
 
     def _most_promising(
-        self, starts: list[Network], x: Input, pairs: Pairs, neighbours: torch.Tensor | None
+        self, starts: list[Network], sample: Sample, links: torch.Tensor | None, rng: RandomState
     ) -> Network:
         """The start whose objective is the lowest when each has been trained a little."""
         if len(starts) == 1:
             return starts[0]
-        n_iter = min(SCREEN, self.max_iter)
         tell = self._reporter("screen")
-        lowest = [_lowest(self._train(start.copy(), x, pairs, neighbours, n_iter, tell)) for start in starts]
+        lowest = [
+            _lowest(self._train(start.copy(), sample.x, sample.pairs, links, rng, SCREEN, tell)) for start in starts
+        ]
         logger.info("%d starts, objectives %s", len(starts), ", ".join(f"{value:.4g}" for value in lowest))
         return starts[int(np.argmin(lowest))]
 
-    def _judge(
-        self, network: Network, x: Input, pairs: Pairs, neighbours: torch.Tensor | None, rng: RandomState
-    ) -> Trust:
+    def _judge(self, network: Network, sample: Sample, links: torch.Tensor | None, rng: RandomState) -> Trust:
         """What networks that learn from some of the answers think of the others."""
+        x, pairs = sample.x, sample.pairs
         if not self.robust or len(pairs) < FEWEST or len(network.head) < 2:
             return Trust.complete(len(pairs))
         fold = rng.permutation(len(pairs)) % N_FOLDS
         ends = np.empty((len(pairs), 2, len(network.head)))
+        tell = self._reporter("judge")
         for part in range(N_FOLDS):
             pupil, unseen = network.copy(), fold == part
-            self._train(pupil, x, pairs[~unseen], neighbours, min(FOLD_ITER, self.max_iter), self._reporter("judge"))
+            self._train(pupil, x, pairs[~unseen], links, rng, FOLD_ITER, tell)
             scores = pupil.scores(x)
-            ends[unseen] = scores[torch.from_numpy(pairs.index[unseen])].cpu().numpy() / median_margin(scores)
+            ends[unseen] = scores[torch.from_numpy(pairs.index[unseen])].cpu().numpy() / median_margin(margins(scores))
         trust = judged(ends, pairs.same)
         logger.info("%.0f %% of the answers seem wrong", 100 * trust.error_rate)
         return trust
@@ -455,31 +478,43 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     def _train(
         self,
         network: Network,
-        x: Input,
+        x: Rows,
         pairs: Pairs,
-        neighbours: torch.Tensor | None,
-        max_iter: int,
+        links: torch.Tensor | None,
+        rng: RandomState,
+        n_steps: int | None = None,
         on_iteration: Callback | None = None,
     ) -> History:
-        """Algorithm 1 in place; its history."""
-        with threads_for(x.shape[0], *_widths(network)):
-            shares = None
-            if self.balance_weight:
-                counts = torch.bincount(network.scores(x).argmax(1), minlength=len(network.head)) + 1
-                shares = counts / counts.sum()
-            prices = Prices(self.weight_penalty, self.free_weight, self.neighbour_weight, self.balance_weight)
-            problem = Problem.build(pairs, x.shape[0], prices, like=network.head, neighbours=neighbours, shares=shares)
-            history = train(
-                network,
-                x,
-                problem,
-                self._steps(network),
-                max_iter=max_iter,
-                tol=self.tol,
-                on_iteration=on_iteration,
-            )
-        logger.info("trained for %d iterations, objective %.6g", len(history) - 1, _lowest(history))
+        """Algorithm 1 in place, for so many steps if not to the end; its history."""
+        n_iter = self.max_iter if n_steps is None else min(n_steps, self.max_iter)
+        prices = Prices(self.weight_penalty, self.free_weight, self.neighbour_weight, self.balance_weight)
+        settings: dict[str, Any] = {"tol": self.tol, "on_iteration": on_iteration}
+        if self._is_large(x):
+            assert self.batch_size is not None
+            with threads_for(self.batch_size, *_widths(network)):
+                problem = Problem.build(pairs, x.shape[0], prices, like=network.head, links=links)
+                batches = Batches(x, problem, self.batch_size, _generator(rng))
+                n_passes = n_iter if n_steps is None else -(-n_iter // len(batches))
+                history = train_in_batches(network, batches, self._steps(network), max_iter=n_passes, **settings)
+        else:
+            with threads_for(x.shape[0], *_widths(network)):
+                all_rows = x.subset(torch.arange(x.shape[0])) if isinstance(x, ScaledRows) else cast(Input, x)
+                shares = self._shares(network, all_rows)
+                problem = Problem.build(pairs, x.shape[0], prices, like=network.head, links=links, shares=shares)
+                history = train(network, all_rows, problem, self._steps(network), max_iter=n_iter, **settings)
+        logger.info("trained for %d iterations, objective %.6g", history[-1]["iteration"], _lowest(history))
         return history
+
+    def _is_large(self, x: Rows) -> bool:
+        """Whether there is more than one batch."""
+        return self.batch_size is not None and x.shape[0] > self.batch_size
+
+    def _shares(self, network: Network, x: Input) -> torch.Tensor | None:
+        """What part of the points every cluster has, if that has a price."""
+        if not self.balance_weight:
+            return None
+        counts = torch.bincount(network.scores(x).argmax(1), minlength=len(network.head)) + 1
+        return counts / counts.sum()
 
     def _steps(self, network: Network) -> Steps:
         """The solver's way of moving the parameters."""
@@ -507,11 +542,18 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         self.pretraining_history_, self.history_ = pretraining, training
         self.n_iter_, self.objective_ = training[-1]["iteration"], _lowest(training)
 
-    def _store_labels(self, scores: torch.Tensor, pairs: Pairs) -> None:
+    def _store_labels(self, network: Network, x: Rows, pairs: Pairs) -> None:
         """Keep the clusters of the points, and what a margin is worth."""
-        self.labels_ = agreeing_labels(scores.cpu().numpy(), pairs, self.answer_price)
+        best, margin, asked = [], [], []
+        for rows, piece in pieces(x):
+            scores = network.scores(piece)
+            best.append(scores.argmax(1).cpu().numpy())
+            margin.append(margins(scores))
+            asked.append(scores[pairs.points[(pairs.points >= rows.start) & (pairs.points < rows.stop)] - rows.start])
+        known = torch.cat(asked).cpu().numpy()
+        self.labels_ = agreeing_labels(np.concatenate(best), known, pairs, self.answer_price)
         self.n_clusters_found_ = len(np.unique(self.labels_))
-        self.score_unit_ = median_margin(scores)
+        self.score_unit_ = median_margin(torch.cat(margin))
 
     def _store_trust(self, trust: Trust, kept: Array) -> None:
         """Keep what there is to say about the answers that were given, of which some were not kept."""
@@ -546,12 +588,27 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         head = tensor(self.head_coef_), tensor(self.head_intercept_)
         return Network(layers, tensor(self.code_mean_), self.code_spread_, *head)
 
-    def _ready(self, X: ArrayLike) -> tuple[Network, Input]:
-        """The model and the data it is asked about."""
+    def _data(self, X: ArrayLike, *, reset: bool, stays: bool) -> Any:
+        """X as an array that all is known of, or as rows that stay where they are."""
+        if not is_stored(X) and not (stays and isinstance(X, np.ndarray)):
+            X = validated(self, X, reset=reset, accept_sparse="csr")
+            if not stays or sp.issparse(X):
+                return X
+        source = stored_rows(X)
+        check_shape(self, source.shape, reset=reset)
+        return source
+
+    def _in_pieces(self, X: ArrayLike, of: Callable[[Network, Input], torch.Tensor]) -> Array:
+        """What the network says of data, piece by piece where there is much of it."""
         check_is_fitted(self)
-        data = validated(self, X, reset=False, accept_sparse="csr")
+        data = self._data(X, reset=False, stays=getattr(X, "size", 0) > LARGE)
         device = _device(self.device)
-        return self._network(data.dtype, device), self._scaling().apply(data, device)
+        network, x = self._network(data.dtype, device), self._scaling().apply(data, device)
+        found = []
+        for _, piece in pieces(x):
+            with threads_for(piece.shape[0], *_widths(network)):
+                found.append(of(network, piece).cpu().numpy())
+        return np.concatenate(found)
 
 
 def _lowest(history: History) -> float:
@@ -562,6 +619,10 @@ def _lowest(history: History) -> float:
 def _widths(network: Network) -> list[int]:
     """Sizes of the layers from the input to the clusters."""
     return [layer.weight.shape[0] for layer in network.layers] + [network.head.shape[1], network.head.shape[0]]
+
+
+def _generator(rng: RandomState, device: torch.device = CPU) -> torch.Generator:
+    return torch.Generator(device).manual_seed(int(rng.randint(2**31 - 1)))
 
 
 def _device(name: str) -> torch.device:

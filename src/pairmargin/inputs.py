@@ -7,8 +7,9 @@ variance 1, or, where the columns are principal components, a mean variance of 1
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,22 +21,38 @@ from sklearn.utils.extmath import randomized_svd
 from torch import Tensor
 
 from .exceptions import InvalidDataError
+from .stored import StoredRows, shuffled_pieces
 
 BINARY, GAUSSIAN = "binary", "gaussian"
 BINARY_SHARE = 0.4
 UNCORRELATED = 0.003  # largest mean squared correlation of columns that are called principal components
 IN_ORDER = -0.9  # and their largest rank correlation of variance and place
 SAMPLE = 10_000, 500  # rows and columns that are enough to see it
+PIECE = 20_000  # rows that are looked at together, of data that stays on disk
+WINDOW = 50_000  # rows that are shuffled together, of data that stays on disk
 MAIN_COMPONENTS = 100  # of sparse rows, where distances are asked for
 
 
-class Input(Protocol):
-    """The scaled data as the first layer sees it: rows to pretrain on, and two products."""
+class Rows(Protocol):
+    """The scaled data as the first layer sees it, a part at a time."""
 
     shape: tuple[int, int]
 
     def rows(self, index: Tensor | slice) -> Tensor:
         """Some rows, dense."""
+
+    def subset(self, index: Tensor) -> Input:
+        """Some rows as data of their own, in memory."""
+
+    def batches(self, size: int, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+        """All rows once, in a random order, ``size`` at a time but for the last: their numbers, and they."""
+
+    def above(self, weight: Tensor, bias: Tensor) -> Rows:
+        """What a logistic layer makes of the data."""
+
+
+class Input(Rows, Protocol):
+    """The scaled data as a whole: two products, and points in space."""
 
     def times(self, weight: Tensor, bias: Tensor) -> Tensor:
         """X·weight + bias."""
@@ -56,6 +73,15 @@ class DenseInput:
 
     def rows(self, index: Tensor | slice) -> Tensor:
         return self.x[index]
+
+    def subset(self, index: Tensor) -> Input:
+        return DenseInput(self.x[index])
+
+    def batches(self, size: int, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+        return _shuffled(self, size, generator)
+
+    def above(self, weight: Tensor, bias: Tensor) -> Rows:
+        return DenseInput(self.times(weight, bias).sigmoid_())
 
     def times(self, weight: Tensor, bias: Tensor) -> Tensor:
         return torch.addmm(bias, self.x, weight)
@@ -80,9 +106,18 @@ class SparseInput:
         self.scale = scale
         self.shape = (x.shape[0], x.shape[1])
 
+    def subset(self, index: Tensor) -> Input:
+        return SparseInput(self.x[index.cpu().numpy()], self.shift * self.scale, self.scale)
+
     def rows(self, index: Tensor | slice) -> Tensor:
         picked = self.x[index.cpu().numpy() if isinstance(index, Tensor) else index]
         return torch.from_numpy(picked.toarray()).to(self.scale) / self.scale - self.shift
+
+    def batches(self, size: int, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+        return _shuffled(self, size, generator)
+
+    def above(self, weight: Tensor, bias: Tensor) -> Rows:
+        return DenseInput(self.times(weight, bias).sigmoid_())
 
     def times(self, weight: Tensor, bias: Tensor) -> Tensor:
         return self._product(self.x, weight / self.scale[:, None]).add_(bias - self.shift @ weight)
@@ -101,6 +136,89 @@ class SparseInput:
         return torch.from_numpy(np.asarray(left @ right.cpu().numpy())).to(self.scale)
 
 
+def _shuffled(x: Rows, size: int, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+    for numbers in torch.split(torch.randperm(x.shape[0], generator=generator), size):
+        yield numbers, x.rows(numbers)
+
+
+class ScaledRows:
+    """(X − shift) / scale of an X that stays where it is; rows are read and scaled when they are needed.
+
+    Batches come from a window of some runs at a time, which is shuffled: files are read in long pieces.
+    """
+
+    def __init__(self, source: StoredRows, shift: NDArray[Any], scale: NDArray[Any], device: torch.device) -> None:
+        self.source, self.shift, self.scale, self.device = source, shift, scale, device
+        self.shape = source.shape
+
+    def rows(self, index: Tensor | slice) -> Tensor:
+        if isinstance(index, slice):
+            return self.scaled(self.source.read(slice(*index.indices(self.shape[0]))))
+        return self.scaled(self.source.take(index.cpu().numpy()))
+
+    def subset(self, index: Tensor) -> Input:
+        return DenseInput(self.rows(index))
+
+    def batches(self, size: int, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+        rng = np.random.default_rng(int(torch.randint(2**62, (), generator=generator)))
+        numbers, rows = np.empty(0, dtype=np.int64), np.empty((0, self.shape[1]), dtype=self.source.dtype)
+        for more, values in shuffled_pieces(self.source, max(WINDOW, size), rng):
+            numbers, rows = np.concatenate([numbers, more]), np.concatenate([rows, values])
+            whole = len(numbers) // size * size
+            for start in range(0, whole, size):
+                yield torch.from_numpy(numbers[start : start + size]), self.scaled(rows[start : start + size])
+            numbers, rows = numbers[whole:], rows[whole:]
+        if len(numbers):
+            yield torch.from_numpy(numbers), self.scaled(rows)
+
+    def above(self, weight: Tensor, bias: Tensor) -> Rows:
+        return LayeredRows(self, weight, bias)
+
+    def scaled(self, values: NDArray[Any]) -> Tensor:
+        """Rows as they are stored, on the scale of `fit`."""
+        scaled = np.subtract(values, self.shift, dtype=values.dtype)
+        scaled /= self.scale
+        return torch.from_numpy(scaled).to(self.device)
+
+
+class LayeredRows:
+    """What a logistic layer makes of data, worked out when it is needed."""
+
+    def __init__(self, below: Rows, weight: Tensor, bias: Tensor) -> None:
+        self.below, self.weight, self.bias = below, weight, bias
+        self.shape = (below.shape[0], weight.shape[1])
+
+    def rows(self, index: Tensor | slice) -> Tensor:
+        return self._through(self.below.rows(index))
+
+    def subset(self, index: Tensor) -> Input:
+        return DenseInput(self.rows(index))
+
+    def batches(self, size: int, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+        return ((numbers, self._through(rows)) for numbers, rows in self.below.batches(size, generator))
+
+    def above(self, weight: Tensor, bias: Tensor) -> Rows:
+        return LayeredRows(self, weight, bias)
+
+    def _through(self, rows: Tensor) -> Tensor:
+        return torch.addmm(self.bias, rows, self.weight).sigmoid_()
+
+
+def pieces(x: Rows) -> Iterator[tuple[slice, Input]]:
+    """All rows in their order: as they are if they are in memory, else some at a time."""
+    if not isinstance(x, ScaledRows):
+        yield slice(0, x.shape[0]), cast(Input, x)
+        return
+    start = 0
+    for run in x.source.runs():
+        if run.stop - start >= PIECE or run.stop == x.shape[0]:
+            rows = slice(start, run.stop)
+            values = x.source.read(rows)
+            check_finite(values, first_row=start)
+            yield rows, DenseInput(x.scaled(values))
+            start = run.stop
+
+
 @dataclass(frozen=True)
 class Scaling:
     """How raw columns become inputs; learned by `fit`, kept for `predict`."""
@@ -110,10 +228,10 @@ class Scaling:
     scale: NDArray[Any]  # (D,)
 
     @classmethod
-    def learn(cls, x: NDArray[Any] | sp.csr_array, visible: str) -> Scaling:
+    def learn(cls, x: NDArray[Any] | sp.csr_array | StoredRows, visible: str) -> Scaling:
         """Choose the kind of visible units if it is ``"auto"``, then the shift and the scale that it needs."""
-        statistics = StandardScaler(with_mean=not sp.issparse(x)).fit(x)  # float64 inside, knows constant columns
-        mean, variance, low, high = statistics.mean_, statistics.var_, float(x.min()), float(x.max())
+        statistics, low, high = _statistics(x)  # float64 inside, knows constant columns
+        mean, variance = statistics.mean_, statistics.var_
         if visible == "auto":
             visible = choose_visible(mean, variance, low, high)
         if visible == GAUSSIAN:
@@ -130,14 +248,45 @@ class Scaling:
         one_scale = max(high, 1.0)  # one for all columns: a faint pixel stays faint
         return cls(visible, np.zeros(n_features, x.dtype), np.full(n_features, one_scale, x.dtype))
 
-    def apply(self, x: NDArray[Any] | sp.csr_array, device: torch.device) -> Input:
-        """Put the data on the scale of `fit`."""
+    def apply(self, x: NDArray[Any] | sp.csr_array | StoredRows, device: torch.device) -> Rows:
+        """Put the data on the scale of `fit`; what stays where it is, row by row as it is read."""
         shift, scale = self.shift.astype(x.dtype), self.scale.astype(x.dtype)
+        if not isinstance(x, np.ndarray) and not sp.issparse(x):
+            return ScaledRows(x, shift, scale, device)
         if sp.issparse(x):
             return SparseInput(sp.csr_array(x), *(torch.from_numpy(a).to(device) for a in (shift, scale)))
         scaled = np.subtract(x, shift, order="C")
         scaled /= scale
         return DenseInput(torch.from_numpy(scaled).to(device))
+
+
+def _statistics(x: NDArray[Any] | sp.csr_array | StoredRows) -> tuple[StandardScaler, float, float]:
+    """Means and variances of the columns, and the lowest and the highest number of all."""
+    if isinstance(x, np.ndarray) or sp.issparse(x):
+        return StandardScaler(with_mean=not sp.issparse(x)).fit(x), float(x.min()), float(x.max())
+    statistics, low, high = StandardScaler(), np.inf, -np.inf
+    for run in x.runs():
+        values = x.read(run)
+        check_finite(values, first_row=run.start)
+        statistics.partial_fit(values)
+        low, high = min(low, float(values.min())), max(high, float(values.max()))
+    return statistics, low, high
+
+
+def check_finite(X: Any, first_row: int = 0) -> None:
+    """Refuse NaN and infinity, saying where the first one is."""
+    sparse = bool(sp.issparse(X))
+    values = X.data if sparse else X
+    finite = np.isfinite(values)
+    if finite.all():
+        return
+    first = np.argwhere(~finite)[0]
+    row, column = (np.searchsorted(X.indptr, first[0], "right") - 1, X.indices[first[0]]) if sparse else first
+    found = "NaN" if np.isnan(X[row, column]) else "infinity"
+    raise InvalidDataError(
+        f"Input X contains {found} at row {first_row + row}, column {column}; fill it in (sklearn.impute) or leave the "
+        "row out"
+    )
 
 
 def choose_visible(mean: NDArray[Any], variance: NDArray[Any], low: float, high: float) -> str:
@@ -157,7 +306,7 @@ def binary_share(mean: NDArray[Any], variance: NDArray[Any], low: float, high: f
     return float((variance / one_scale**2).sum()) / possible if low >= 0 and possible > 0 else 0.0
 
 
-def are_principal_components(x: NDArray[Any], variance: NDArray[Any]) -> bool:
+def are_principal_components(x: NDArray[Any] | StoredRows, variance: NDArray[Any]) -> bool:
     """Whether the columns are uncorrelated and their variances fall from first to last, as PCA and SVD leave them.
 
     Their variances are then all that is known of the shape of the data, and one scale a column would erase it.
@@ -166,6 +315,7 @@ def are_principal_components(x: NDArray[Any], variance: NDArray[Any]) -> bool:
     places = places[:: -(-len(places) // SAMPLE[1]) or 1]
     if len(places) < 3 or scipy.stats.spearmanr(variance[places], np.arange(len(places))).statistic > IN_ORDER:
         return False
-    rows = x[:: -(-len(x) // SAMPLE[0]), places]
+    some = np.arange(0, x.shape[0], -(-x.shape[0] // SAMPLE[0]))
+    rows = (x[some] if isinstance(x, np.ndarray) else x.take(some))[:, places]
     squared = np.corrcoef(rows, rowvar=False) ** 2
     return bool((squared.sum() - len(places)) / (squared.size - len(places)) < UNCORRELATED)

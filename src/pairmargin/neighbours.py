@@ -32,6 +32,14 @@ def nearest_neighbours(points: Any, n_neighbors: int) -> tuple[Array, Array]:
     return _by_index(np.ascontiguousarray(points, dtype=np.float32), k)
 
 
+def neighbour_links(neighbours: Array) -> Array:
+    """Every point with each of its neighbours (n, k), once, (≤ n·k, 2)."""
+    n, k = neighbours.shape
+    one, other = np.repeat(np.arange(n), k), neighbours.ravel()
+    key = np.unique(np.minimum(one, other) * n + np.maximum(one, other))
+    return np.column_stack(np.divmod(key, max(n, 1)))
+
+
 def _by_index(points: Array, k: int) -> tuple[Array, Array]:
     """A graph that leads from any point to the close ones (HNSW: Malkov, Yashunin 2020)."""
     import faiss  # here, since most data are small and need none of it

@@ -78,6 +78,7 @@ class Problem:
     weight: Tensor  # (m + l,) sums to 1 over must-links, to 1 over cannot-links, to ν over neighbours
     n_answers: int  # m
     free: Tensor  # (U,) points in no answer
+    free_price: float  # β/U
     shares: Tensor  # (K,) of the points, for the balance
     prices: Prices
 
@@ -89,12 +90,12 @@ class Problem:
         prices: Prices,
         *,
         like: Tensor,
-        neighbours: Tensor | None = None,
+        links: Tensor | None = None,
         shares: Tensor | None = None,
     ) -> Problem:
         """Take the pairs to tensors of the dtype and device of ``like``.
 
-        ``neighbours`` (n, k) are those of every point; ``shares`` (K,) are needed only if balance has a price.
+        ``links`` (l, 2) are neighbours; ``shares`` (K,) are needed only if balance has a price.
         """
         same = torch.as_tensor(pairs.same.copy(), device=like.device)
         weight = torch.as_tensor(pairs.weight.copy(), dtype=like.dtype, device=like.device)
@@ -105,28 +106,21 @@ class Problem:
         is_free = torch.ones(n_samples, dtype=torch.bool)
         is_free[index.flatten()] = False
         index = index.to(like.device)
-        if neighbours is not None and prices.neighbour_weight:
-            links = _links(neighbours.to(like.device))
-            index = torch.cat([index, links])
+        if links is not None and prices.neighbour_weight:
+            index = torch.cat([index, links.to(like.device)])
             same = torch.cat([same, same.new_ones(len(links))])
             weight = torch.cat([weight, weight.new_full((len(links),), prices.neighbour_weight / max(len(links), 1))])
+        free = is_free.nonzero()[:, 0].to(like.device)
         return cls(
             index=index,
             same=same,
             weight=weight,
             n_answers=len(pairs),
-            free=is_free.nonzero()[:, 0].to(like.device),
+            free=free,
+            free_price=prices.free_weight / max(len(free), 1),
             shares=like.new_empty(0) if shares is None else shares.to(like),
             prices=prices,
         )
-
-
-def _links(neighbours: Tensor) -> Tensor:
-    """Every point with each of its neighbours, once, (≤ n·k, 2)."""
-    n, k = neighbours.shape
-    one, other = torch.arange(n, device=neighbours.device).repeat_interleave(k), neighbours.flatten()
-    key = torch.unique(torch.minimum(one, other) * n + torch.maximum(one, other))
-    return torch.stack([key // n, key % n], 1)
 
 
 def best_two(scores: Tensor) -> tuple[Tensor, Tensor]:
@@ -258,4 +252,4 @@ def label_subgradient(scores: Tensor, labels: Tensor) -> Tensor:
 
 def _free_price(problem: Problem, scores: Tensor) -> float:
     """β/(UK) of (8c)."""
-    return problem.prices.free_weight / (max(len(problem.free), 1) * scores.shape[1])
+    return problem.free_price / scores.shape[1]

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from .inputs import BINARY, DenseInput, Input
+from .inputs import BINARY, Rows
 from .network import Layer
 
 
@@ -102,7 +102,7 @@ class Pretraining:
 
 def train_rbm(
     rbm: RBM,
-    data: Input,
+    data: Rows,
     settings: Pretraining,
     generator: torch.Generator,
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
@@ -117,10 +117,8 @@ def train_rbm(
     for epoch in range(settings.epochs):
         began = time.perf_counter()
         momentum = min(0.5, settings.momentum) if epoch < 5 else settings.momentum  # Hinton's practical guide, 9.1
-        order = torch.randperm(n, generator=generator)
         error = rbm.weight.new_zeros(())
-        for batch in torch.split(order, batch_size):
-            v0 = data.rows(batch)
+        for _, v0 in data.batches(batch_size, generator):
             h0 = rbm.hidden_mean(v0)
             v1, h1 = rbm.negative_phase(h0, settings.cd_steps, generator)
             pace = rate / len(v0)
@@ -145,7 +143,7 @@ def train_rbm(
 
 
 def pretrain(
-    data: Input,
+    data: Rows,
     sizes: tuple[int, ...],
     visible: str,
     settings: Pretraining,
@@ -166,6 +164,6 @@ def pretrain(
 
         history += train_rbm(rbm, data, settings, generator, report)
         layers.append(Layer(rbm.weight, rbm.hidden_bias))
-        data = DenseInput(data.times(rbm.weight, rbm.hidden_bias).sigmoid_())
+        data = data.above(rbm.weight, rbm.hidden_bias)
         visible = BINARY
     return layers, history

@@ -9,12 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .batches import Batches
 from .inputs import Input
 from .network import Network
 from .objective import Problem, Terms, label_subgradient, objective_and_subgradient
 
 History = list[dict[str, Any]]
 Steps = Callable[[list[Tensor], int], None]  # moves the parameters, given their gradients and the iteration
+PATIENT_PASSES = 3  # over all the data without a significant change, when there is a step for every batch
 PATIENCE = 20  # iterations without a significant change of the objective, before line 5 of Algorithm 1 stops
 
 SETTLE = 200  # steps to learn the clusters of the start
@@ -66,6 +68,56 @@ class AdamSteps:
             square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
             size = (square / unbias_square).sqrt_().add_(1e-8)
             parameter.addcdiv_(mean, size, value=-pace * rate / unbias_mean)
+
+
+def train_in_batches(
+    network: Network,
+    batches: Batches,
+    steps: Steps,
+    *,
+    max_iter: int,
+    tol: float,
+    on_iteration: Callable[[dict[str, Any]], object] | None = None,
+) -> History:
+    """Algorithm 1 in place with a step for every batch; one row for every pass over the data.
+
+    A row has the means of what its batches cost, each before its step. The network ends as it was after the pass that
+    cost least.
+    """
+    history: History = []
+    began = time.perf_counter()
+    lowest, last_change, n_steps = torch.inf, 0, 0
+    best = Best(network)
+    for epoch in range(1, max_iter + 1):
+        rows: History = []
+        occupied = torch.zeros(len(network.head), dtype=torch.long)
+        for x, problem in batches:
+            scores = network.scores(x)
+            terms, violated, step = objective_and_subgradient(scores, problem, network.squared_norm)
+            rows.append(_row(epoch, terms, violated, scores, 0.0))
+            occupied += torch.bincount(scores.argmax(1), minlength=len(occupied)).cpu()
+            n_steps += 1
+            steps(network.gradients(x, step, problem.prices.weight_penalty), n_steps)
+        row = _pass(rows, int((occupied > 0).sum()), time.perf_counter() - began)
+        history.append(row)
+        best.look(row["objective"])
+        if on_iteration is not None and on_iteration(row) is True:
+            break
+        if row["objective"] < lowest - tol * abs(row["objective"]):
+            lowest, last_change = row["objective"], epoch
+        if epoch - last_change >= PATIENT_PASSES:
+            break
+    network.activations.clear()
+    best.restore()
+    return history
+
+
+def _pass(rows: History, occupied: int, seconds: float) -> dict[str, Any]:
+    """What the history says of one pass over the data: means, and the number of violated answers."""
+    means = {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
+    violated = sum(row["violated_pairs"] for row in rows)
+    whole = {"iteration": rows[0]["iteration"], "violated_pairs": violated, "occupied_clusters": occupied}
+    return means | whole | {"seconds": seconds}
 
 
 def train(

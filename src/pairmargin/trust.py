@@ -50,12 +50,17 @@ class Trust(NamedTuple):
         return cls(USUAL_SHARPNESS, 0.0, np.ones(n_answers), np.ones(n_answers))
 
 
-def median_margin(scores: Tensor) -> float:
-    """Half of the points lead by more than this; 1 if there is nothing to lead."""
+def margins(scores: Tensor) -> Tensor:
+    """By how much the best cluster of every point leads, (n,); 1 if there is nothing to lead."""
     if scores.shape[1] < 2:
-        return 1.0
+        return scores.new_ones(len(scores))
     value = best_two(scores)[0]
-    return max(float((value[:, 0] - value[:, 1]).median()), torch.finfo(scores.dtype).tiny)
+    return value[:, 0] - value[:, 1]
+
+
+def median_margin(margin: Tensor) -> float:
+    """Half of the points lead by more than this."""
+    return max(float(margin.median()), torch.finfo(margin.dtype).tiny)
 
 
 def chances(scores: Array, sharpness: float) -> Array:

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from .exceptions import FewDistinctPointsWarning, InvalidDataError, InvalidParameterError
+from .inputs import check_finite
 from .pairs import Pairs
 
 Rule = tuple[str, Callable[[Any], bool]]  # what the value must be, in words and as a test
@@ -72,6 +73,7 @@ SETTINGS: Rules = {
     "weight_decay": NOT_NEGATIVE,
     "answer_price": NOT_NEGATIVE,
     "robust": ("True or False", lambda v: isinstance(v, (bool, np.bool_))),
+    "batch_size": ("an integer, 1 or more, or None", lambda v: v is None or integer(1)[1](v)),
     "on_conflict": one_of("raise", "drop", "keep"),
     "verbose": ("True, False or an integer, 0 or more", lambda v: v in (True, False) or (_is_integer(v) and v >= 0)),
     "callback": ("callable or None", lambda v: v is None or callable(v)),
@@ -105,6 +107,11 @@ def check_settings(settings: dict[str, Any], n_samples: int) -> None:
         raise InvalidParameterError(
             'weight_penalty=0 leaves the step 1/(λ(i + 1)) undefined; use solver="adam" or a positive weight_penalty'
         )
+    if settings["batch_size"] is not None and settings["balance_weight"]:
+        raise InvalidParameterError(
+            f"balance_weight={settings['balance_weight']} needs all points at once, not batch_size="
+            f"{settings['batch_size']}; leave one of them out"
+        )
     if settings["n_clusters"] != AUTO:
         check_n_clusters(settings["n_clusters"], n_samples)
     elif settings["init"] != "consensus":
@@ -130,19 +137,18 @@ def validated(estimator: Any, X: Any, *, reset: bool, accept_sparse: str | bool 
     return data
 
 
-def check_finite(X: Any) -> None:
-    """Refuse NaN and infinity, saying where the first one is."""
-    sparse = bool(sp.issparse(X))
-    values = X.data if sparse else X
-    finite = np.isfinite(values)
-    if finite.all():
-        return
-    first = np.argwhere(~finite)[0]
-    row, column = (np.searchsorted(X.indptr, first[0], "right") - 1, X.indices[first[0]]) if sparse else first
-    found = "NaN" if np.isnan(X[row, column]) else "infinity"
-    raise InvalidDataError(
-        f"Input X contains {found} at row {row}, column {column}; fill it in (sklearn.impute) or leave the row out"
-    )
+def check_shape(estimator: Any, shape: tuple[int, int], *, reset: bool) -> None:
+    """Refuse data without rows or columns, or with other columns than before; what scikit-learn does to arrays."""
+    name, (n_samples, n_features) = type(estimator).__name__, shape
+    if not n_samples or not n_features:
+        raise InvalidDataError(f"X has the shape {shape}; at least one row and one column are needed")
+    if reset:
+        estimator.n_features_in_ = n_features
+        estimator.__dict__.pop("feature_names_in_", None)
+    elif n_features != estimator.n_features_in_:
+        raise InvalidDataError(
+            f"X has {n_features} features, but {name} is expecting {estimator.n_features_in_} features as input"
+        )
 
 
 def warn_if_few_distinct(X: Any, n_clusters: int) -> None:
@@ -150,7 +156,13 @@ def warn_if_few_distinct(X: Any, n_clusters: int) -> None:
     size, distinct = 2 * n_clusters, 0
     sparse = bool(sp.issparse(X))  # not a type guard: SciPy's stubs know no rows of sparse arrays
     while True:
-        top = X[:size].toarray() if sparse else X[:size]
+        top = (
+            X[:size].toarray()
+            if sparse
+            else X[:size]
+            if isinstance(X, np.ndarray)
+            else X.read(slice(0, min(size, X.shape[0])))
+        )
         distinct = len(np.unique(top, axis=0))
         if distinct >= n_clusters:
             return
