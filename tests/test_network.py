@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from pairmargin.inputs import DenseInput, Input, SparseInput
+from pairmargin.neighbours import neighbour_links
 from pairmargin.network import Layer, Network
 from pairmargin.objective import Prices, Problem, objective, objective_and_subgradient
 from pairmargin.pairs import Pairs
@@ -97,7 +98,14 @@ def test_gradients_of_the_objective_equal_autograd(sizes: tuple[int, ...], kind:
     neighbours = (neighbours + torch.arange(N_POINTS)[:, None]) % N_POINTS  # of nobody itself
     shares = torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64)
     prices = Prices(PENALTY, 2.0, neighbour_weight=0.7, balance_weight=1.5)
-    problem = Problem.build(pairs, N_POINTS, prices, like=network.head, neighbours=neighbours, shares=shares)
+    problem = Problem.build(
+        pairs,
+        N_POINTS,
+        prices,
+        like=network.head,
+        links=torch.from_numpy(neighbour_links(neighbours.numpy())),
+        shares=shares,
+    )
     leaves = leaves_of(network)
     norm = leaves[-2].square().sum() + leaves[-1].square().sum()
     value = objective(plain_scores(leaves, network.centre, filled), problem, norm).total

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from pairmargin.inputs import DenseInput
+from pairmargin.neighbours import neighbour_links
 from pairmargin.network import Network
 from pairmargin.objective import (
     Prices,
@@ -83,7 +84,14 @@ def problem_of(case: Case, dtype: torch.dtype = torch.float64) -> Problem:
         0.0 if shares is None else BALANCE_WEIGHT,
     )
     like = torch.empty(0, dtype=dtype)
-    return Problem.build(case.pairs, len(case.scores), prices, like=like, neighbours=neighbours, shares=shares)
+    return Problem.build(
+        case.pairs,
+        len(case.scores),
+        prices,
+        like=like,
+        links=None if neighbours is None else torch.from_numpy(neighbour_links(neighbours.numpy())),
+        shares=shares,
+    )
 
 
 def fast_terms(case: Case, squared_norm: float = 0.0) -> np.ndarray:
@@ -365,7 +373,13 @@ def test_neighbours_need_a_price_and_a_price_needs_neighbours(price: float) -> N
     case, like = random_case(0, 3), torch.empty(0, dtype=torch.float64)
     neighbours = None if price else torch.tensor([[1]] + [[0]] * 8)
     prices = Prices(PENALTY, FREE_WEIGHT, neighbour_weight=price)
-    problem = Problem.build(case.pairs, 9, prices, like=like, neighbours=neighbours)
+    problem = Problem.build(
+        case.pairs,
+        9,
+        prices,
+        like=like,
+        links=None if neighbours is None else torch.from_numpy(neighbour_links(neighbours.numpy())),
+    )
     assert len(problem.index) == len(problem.same) == len(problem.weight) == problem.n_answers == 8
 
 
@@ -427,7 +441,14 @@ def test_problem_follows_the_dtype_and_leaves_the_pairs_alone() -> None:
     pairs, before = case.pairs, case.pairs.weight.copy()
     neighbours, shares = torch.tensor(case.neighbours), torch.tensor(case.shares)
     like = torch.empty(0, dtype=torch.float32)
-    problem = Problem.build(pairs, 9, Prices(1.0, 1.0, 1.0, 1.0), like=like, neighbours=neighbours, shares=shares)
+    problem = Problem.build(
+        pairs,
+        9,
+        Prices(1.0, 1.0, 1.0, 1.0),
+        like=like,
+        links=None if neighbours is None else torch.from_numpy(neighbour_links(neighbours.numpy())),
+        shares=shares,
+    )
     assert (problem.weight.dtype, problem.shares.dtype) == (torch.float32, torch.float32)
     np.testing.assert_array_equal(neighbours, case.neighbours)
     np.testing.assert_array_equal(pairs.weight, before)
@@ -489,7 +510,7 @@ def test_the_slope_of_the_balance_equals_autograd(n_clusters: int) -> None:
     for seed in range(10):
         rng = np.random.default_rng(seed)
         case = Case(rng.normal(scale=3, size=(20, n_clusters)), [], shares=random_shares(n_clusters, rng))
-        problem = replace(problem_of(case), prices=Prices(0.0, 0.0, balance_weight=BALANCE_WEIGHT))  # balance alone
+        problem = replace(problem_of(case), free_price=0.0, prices=Prices(0.0, 0.0, balance_weight=BALANCE_WEIGHT))
         _, _, step = objective_and_subgradient(torch.tensor(case.scores), problem, torch.zeros(()))
         np.testing.assert_allclose(step, balance_slope(case), atol=1e-14)
         assert step.abs().sum() > 1e-4
@@ -499,7 +520,9 @@ def test_the_slope_of_the_balance_equals_autograd(n_clusters: int) -> None:
 @given(cases())
 def test_balance_is_zero_where_the_shares_are_met_and_above_everywhere_else(case: Case) -> None:
     met = torch.tensor(case.scores).softmax(1).mean(0).numpy()
-    problem = replace(problem_of(case._replace(shares=met)), prices=Prices(0.0, 0.0, balance_weight=BALANCE_WEIGHT))
+    problem = replace(
+        problem_of(case._replace(shares=met)), prices=Prices(0.0, 0.0, balance_weight=BALANCE_WEIGHT), free_price=0.0
+    )
     problem = replace(problem, weight=torch.zeros_like(problem.weight))
     terms, _, step = objective_and_subgradient(torch.tensor(case.scores), problem, torch.zeros(()))
     assert float(terms.balance) == pytest.approx(0, abs=1e-12)

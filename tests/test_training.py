@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from pairmargin.inputs import DenseInput
+from pairmargin.neighbours import neighbour_links
 from pairmargin.network import Layer, Network
 from pairmargin.objective import Prices, Problem, objective
 from pairmargin.pairs import Pairs
@@ -56,7 +57,9 @@ def toy(
     neighbours = torch.tensor([[10 * (i // 10) + (i + step) % 10 for step in (1, 2)] for i in range(30)])
     shares = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64)
     prices = Prices(penalty, 1.0, 0.4, 0.8) if beyond else Prices(penalty, 1.0)
-    problem = Problem.build(pairs, 30, prices, like=network.head, neighbours=neighbours, shares=shares)
+    problem = Problem.build(
+        pairs, 30, prices, like=network.head, links=torch.from_numpy(neighbour_links(neighbours.numpy())), shares=shares
+    )
     return network, x, problem
 
 
@@ -148,7 +151,13 @@ def test_without_answers_no_cluster_of_the_start_is_given_up(n_answers: int) -> 
     network = Network([], torch.zeros(2).double(), 1.0, torch.eye(2).double(), torch.zeros(2).double())
     x = DenseInput(torch.eye(2).double().repeat(2, 1))
     pairs, neighbours = Pairs([(0, 2)], [True])[:n_answers], torch.tensor([[1], [0], [3], [2]])
-    problem = Problem.build(pairs, 4, Prices(0.0, 0.0, neighbour_weight=1.0), like=network.head, neighbours=neighbours)
+    problem = Problem.build(
+        pairs,
+        4,
+        Prices(0.0, 0.0, neighbour_weight=1.0),
+        like=network.head,
+        links=torch.from_numpy(neighbour_links(neighbours.numpy())),
+    )
 
     def steps(gradients: list[Tensor], iteration: int) -> None:
         network.head_bias[0] += 0.4  # the other cluster is empty from the third step on
@@ -232,7 +241,13 @@ def table(scores: list[list[float]]) -> tuple[Network, DenseInput]:
 def test_a_point_goes_where_its_neighbours_are_if_that_has_a_price(price: float) -> None:
     network, x = table([[0.0, 1.0], [3.0, 0.0], [3.0, 0.0], [0.0, 3.0], [0.0, 3.0]])
     neighbours = torch.tensor([[1], [2], [0], [4], [3]])  # three, and two others
-    problem = Problem.build(Pairs.empty(), 5, Prices(0.0, 0.0, price), like=network.head, neighbours=neighbours)
+    problem = Problem.build(
+        Pairs.empty(),
+        5,
+        Prices(0.0, 0.0, price),
+        like=network.head,
+        links=torch.from_numpy(neighbour_links(neighbours.numpy())),
+    )
     train(network, x, problem, AdamSteps(network, 0.05, 0.0), max_iter=100, tol=0.0)
     assert network.scores(x).argmax(1).tolist() == ([0, 0, 0, 1, 1] if price else [1, 0, 0, 1, 1])
 

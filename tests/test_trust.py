@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from pairmargin import MaxMarginClustering, Pairs, sample_pairs
-from pairmargin.trust import chances, judged, median_margin, same_chances
+from pairmargin.trust import chances, judged, margins, median_margin, same_chances
 
 
 def told(m: int, sharpness: float, error_rate: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -51,9 +51,9 @@ def test_chances_by_hand() -> None:
 
 
 def test_median_margin() -> None:
-    assert median_margin(torch.tensor([[3.0, 1.0, 0.0], [0.0, 5.0, 4.0], [0.0, 0.0, 4.0]])) == 2
-    assert median_margin(torch.zeros(3, 1)) == 1
-    assert median_margin(torch.zeros(3, 2)) > 0
+    assert median_margin(margins(torch.tensor([[3.0, 1.0, 0.0], [0.0, 5.0, 4.0], [0.0, 0.0, 4.0]]))) == 2
+    assert median_margin(margins(torch.zeros(3, 1))) == 1
+    assert median_margin(margins(torch.zeros(3, 2))) > 0
 
 
 @pytest.fixture(scope="module")

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         PairRocDisplay,
     )
     from .readers import Items, Recipe, read_items, read_pairs
+    from .stored import ParquetRows
 
 __all__ = [
     "CMMC",
@@ -79,6 +80,7 @@ __all__ = [
     "PairRocDisplay",
     "PairSplit",
     "Pairs",
+    "ParquetRows",
     "Recipe",
     "XingMetric",
     "__version__",
@@ -114,6 +116,7 @@ _HOME = {
     "PairRocDisplay": "plotting",
     "PairSplit": "model_selection",
     "Pairs": "pairs",
+    "ParquetRows": "stored",
     "Recipe": "readers",
     "XingMetric": "baselines.xing",
     "clustering_accuracy": "metrics",

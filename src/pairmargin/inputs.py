@@ -289,6 +289,14 @@ def check_finite(X: Any, first_row: int = 0) -> None:
     )
 
 
+def first_rows(X: Any, size: int) -> NDArray[Any]:
+    """The first rows of an array, a sparse one, or one that stays on disk."""
+    if isinstance(X, np.ndarray):
+        return X[:size]
+    stored = not hasattr(X, "toarray")  # nor is it sparse
+    return np.asarray(X.read(slice(0, min(size, X.shape[0]))) if stored else X[:size].toarray())
+
+
 def choose_visible(mean: NDArray[Any], variance: NDArray[Any], low: float, high: float) -> str:
     """Binary or Gaussian visible units, from how close the columns come to being off-or-on."""
     return BINARY if binary_share(mean, variance, low, high) >= BINARY_SHARE else GAUSSIAN

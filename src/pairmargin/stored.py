@@ -86,10 +86,10 @@ class MappedRows:
 def _check_length(array: Array) -> None:
     """Refuse a map of a file that has become shorter: to look at what is missing would end the process."""
     base: Any = array
-    while not isinstance(base, np.memmap) and getattr(base, "base", None) is not None:
-        base = base.base
+    while isinstance(base.base, np.ndarray):
+        base = base.base  # of slices and views, what was mapped
     name = getattr(base, "filename", None)
-    if not isinstance(base, np.memmap) or name is None:
+    if name is None:
         return
     needed = base.offset + base.nbytes
     there = os.path.getsize(name) if os.path.exists(name) else 0
@@ -156,7 +156,7 @@ class ParquetRows:
         self._groups: list[tuple[Any, int]] = []  # file and number of each row group
         self._starts = [0]
         self.columns: list[str] = []
-        self.dtype = np.dtype(np.float32)
+        self.dtype: np.dtype[Any] = np.dtype(np.float32)
         for each in paths:
             try:
                 file = parquet.ParquetFile(each, memory_map=True)

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from .exceptions import FewDistinctPointsWarning, InvalidDataError, InvalidParameterError
-from .inputs import check_finite
+from .inputs import check_finite, first_rows
 from .pairs import Pairs
 
 Rule = tuple[str, Callable[[Any], bool]]  # what the value must be, in words and as a test
@@ -154,15 +153,8 @@ def check_shape(estimator: Any, shape: tuple[int, int], *, reset: bool) -> None:
 def warn_if_few_distinct(X: Any, n_clusters: int) -> None:
     """Warn if there are fewer distinct points than clusters; looks no further than it must."""
     size, distinct = 2 * n_clusters, 0
-    sparse = bool(sp.issparse(X))  # not a type guard: SciPy's stubs know no rows of sparse arrays
     while True:
-        top = (
-            X[:size].toarray()
-            if sparse
-            else X[:size]
-            if isinstance(X, np.ndarray)
-            else X.read(slice(0, min(size, X.shape[0])))
-        )
+        top = first_rows(X, size)
         distinct = len(np.unique(top, axis=0))
         if distinct >= n_clusters:
             return

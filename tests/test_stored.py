@@ -1,0 +1,161 @@
+"""X that stays on disk: every kind gives the rows that are there, once, and in the order that is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pairmargin import MaxMarginClustering, ParquetRows, sample_pairs, stored
+from pairmargin.exceptions import InvalidDataError, InvalidParameterError
+from pairmargin.stored import is_stored, shuffled_pieces, stored_rows
+
+X = np.arange(600, dtype=np.float32).reshape(120, 5) / 7
+
+
+class Chunked:
+    """What an HDF5 dataset or a Zarr array looks like, without the packages; counts what is read."""
+
+    def __init__(self, array: Any, chunks: tuple[int, int] | None = (16, 5)) -> None:
+        self.array, self.chunks, self.shape, self.dtype, self.n_read = array, chunks, array.shape, array.dtype, 0
+
+    def __getitem__(self, rows: slice) -> Any:
+        assert isinstance(rows, slice)  # they are slow at anything else
+        self.n_read += len(self.array[rows])
+        return self.array[rows]
+
+
+@pytest.fixture(params=["memmap", "npy", "chunked", "contiguous", "parquet", "folder"])
+def source(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(stored, "RUN", 400)  # bytes: a run has 20 rows
+    if request.param == "memmap":
+        X.tofile(tmp_path / "x.bin")
+        return np.memmap(tmp_path / "x.bin", dtype=np.float32, mode="r", shape=X.shape)
+    if request.param == "npy":
+        np.save(tmp_path / "x.npy", X)
+        return np.load(tmp_path / "x.npy", mmap_mode="r")
+    if request.param in ("chunked", "contiguous"):
+        return Chunked(X, (16, 5) if request.param == "chunked" else None)
+    pytest.importorskip("pyarrow")
+    if request.param == "parquet":
+        write_parquet(tmp_path / "x.parquet", X)
+        return ParquetRows(tmp_path / "x.parquet")
+    for part in range(3):
+        write_parquet(tmp_path / f"{part}.parquet", X[40 * part : 40 * part + 40])
+    return ParquetRows(tmp_path)
+
+
+def write_parquet(path: Path, array: Any, names: str = "abcde") -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table(dict(zip(names, array.T, strict=True))), path, row_group_size=25)
+
+
+def test_rows_are_those_of_the_array(source: Any) -> None:
+    rows = stored_rows(source)
+    assert rows.shape == X.shape
+    assert rows.dtype == np.float32
+    np.testing.assert_array_equal(np.concatenate([rows.read(run) for run in rows.runs()]), X)
+    some = np.array([119, 3, 3, 57, 0, 24, 25])
+    np.testing.assert_array_equal(rows.take(some), X[some])
+    np.testing.assert_array_equal(rows.read(slice(10, 95)), X[10:95])
+
+
+def test_pieces_have_every_row_once_in_another_order(source: Any) -> None:
+    numbers, values = zip(*shuffled_pieces(stored_rows(source), 30, np.random.default_rng(0)), strict=True)
+    every = np.concatenate(numbers)
+    assert sorted(every) == list(range(120))
+    assert every.tolist() != list(range(120))
+    np.testing.assert_array_equal(np.concatenate(values), X[every])
+    assert max(map(len, numbers)) <= 30 + 40
+
+
+def test_a_run_is_read_once_however_many_rows_it_has() -> None:
+    chunked = Chunked(X)
+    stored_rows(chunked).take(np.array([1, 17, 2, 18, 1]))
+    assert chunked.n_read == 120  # all are in one run of 2 MB
+    assert is_stored(chunked)
+    assert not is_stored(X)
+
+
+def clouds(n: int = 300) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=n)
+    return (rng.normal(size=(n, 4)) + 8 * np.eye(4)[y]).astype(np.float32), y
+
+
+@pytest.mark.parametrize("kind", ["memmap", "chunked", "parquet"])
+def test_a_model_learns_from_disk_what_it_learns_from_memory(kind: str, tmp_path: Path) -> None:
+    points, y = clouds()
+    if kind == "memmap":
+        np.save(tmp_path / "x.npy", points)
+        there: Any = np.load(tmp_path / "x.npy", mmap_mode="r")
+    elif kind == "chunked":
+        there = Chunked(points, (32, 4))
+    else:
+        pytest.importorskip("pyarrow")
+        write_parquet(tmp_path / "x.parquet", points, "abcd")
+        there = ParquetRows(tmp_path / "x.parquet")
+    pairs = sample_pairs(y, 40, random_state=0)
+    model = MaxMarginClustering(3, (6,), batch_size=50, max_iter=3, pretrain_epochs=2, random_state=0)
+    model.fit(there, pairs=pairs)
+    assert len(set(zip(model.labels_, y, strict=True))) == 3
+    for method in (model.predict, model.decision_function, model.transform, model.cluster_proba):
+        np.testing.assert_allclose(method(there), method(points), rtol=1e-5, atol=1e-5)
+    with pytest.raises(InvalidDataError, match="3 features, but MaxMarginClustering is expecting 4"):
+        model.predict(Chunked(points[:, :3]))
+
+
+def test_a_memory_map_of_a_file_that_was_cut_is_refused(tmp_path: Path) -> None:
+    X.tofile(tmp_path / "x.bin")
+    there = np.memmap(tmp_path / "x.bin", dtype=np.float32, mode="r", shape=X.shape)
+    (tmp_path / "x.bin").write_bytes(b"")
+    for each in (there, there[10:, :2], np.asarray(there)):
+        with pytest.raises(InvalidDataError, match=r"x\.bin has 0 bytes, but the memory map needs 2,400"):
+            stored_rows(each)
+
+
+def test_infinity_on_disk_is_found_with_its_row() -> None:
+    points = clouds()[0].copy()
+    points[217, 2] = np.nan
+    with pytest.raises(InvalidDataError, match="NaN at row 217, column 2"):
+        MaxMarginClustering(3, batch_size=50).fit(Chunked(points))
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (Chunked(np.zeros(4), (4,)), r"shape \(4,\)"),  # type: ignore[arg-type]
+        (Chunked(np.array([["a"]])), "not numbers"),
+        (Chunked(np.zeros((0, 3))), "at least one row"),
+    ],
+)
+def test_what_is_no_table_of_numbers_is_refused(array: Any, words: str) -> None:
+    with pytest.raises(InvalidDataError, match=words):
+        MaxMarginClustering(2, batch_size=2).fit(array)
+
+
+def test_parquet_files_must_fit_together(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    write_parquet(tmp_path / "1.parquet", X)
+    write_parquet(tmp_path / "2.parquet", X, "abcdx")
+    with pytest.raises(InvalidDataError, match=r"2\.parquet has no column 'e'; it has a, b, c, d, x"):
+        ParquetRows(tmp_path)
+    with pytest.raises(InvalidParameterError, match="no column 'z'"):
+        ParquetRows(tmp_path / "1.parquet", columns=["z"])
+    (tmp_path / "2.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InvalidDataError, match=r"2\.parquet is damaged or no Parquet file"):
+        ParquetRows(tmp_path)
+    with pytest.raises(InvalidDataError, match="no Parquet file at"):
+        ParquetRows(tmp_path / "nothing.parquet")
+
+
+def test_parquet_columns_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pa.table({"a": [1.0], "name": ["x"]}), tmp_path / "x.parquet")
+    with pytest.raises(InvalidDataError, match=r"column 'name' of x\.parquet holds string"):
+        ParquetRows(tmp_path / "x.parquet")
+    assert ParquetRows(tmp_path / "x.parquet", columns=["a"]).shape == (1, 1)
