@@ -12,7 +12,7 @@ from scipy.special import expit, logsumexp
 from torch import Tensor
 
 from pairmargin.inputs import BINARY, GAUSSIAN, DenseInput
-from pairmargin.rbm import RBM, Pretraining, pretrain, train_rbm
+from pairmargin.rbm import RBM, Chance, Pretraining, pretrain, train_rbm
 
 KINDS = pytest.mark.parametrize("visible", [BINARY, GAUSSIAN])
 N_VISIBLE, N_HIDDEN = 4, 3
@@ -144,7 +144,7 @@ def test_gaussian_mixture_used_here_sums_to_one() -> None:
 
 def test_hidden_samples_are_on_and_off_as_often_as_asked() -> None:
     mean = torch.tensor([0.0, 0.1, 0.5, 0.9, 1.0], dtype=torch.float64).expand(20_000, -1)
-    drawn = make_rbm(BINARY).sample_hidden(mean, generator(0))
+    drawn = make_rbm(BINARY).sample_hidden(mean, Chance(generator(0)))
     assert set(drawn.unique().tolist()) == {0.0, 1.0}
     np.testing.assert_allclose(drawn.mean(0), mean[0], atol=0.015)
     assert drawn[:, 0].sum() == 0
@@ -153,10 +153,10 @@ def test_hidden_samples_are_on_and_off_as_often_as_asked() -> None:
 
 def test_visible_samples_are_of_their_own_kind() -> None:
     mean = torch.tensor([0.2, 0.7], dtype=torch.float64).expand(20_000, -1)
-    off_or_on = make_rbm(BINARY).sample_visible(mean, generator(0))
+    off_or_on = make_rbm(BINARY).sample_visible(mean, Chance(generator(0)))
     assert set(off_or_on.unique().tolist()) == {0.0, 1.0}
     np.testing.assert_allclose(off_or_on.mean(0), mean[0], atol=0.015)
-    real = make_rbm(GAUSSIAN).sample_visible(mean, generator(0))
+    real = make_rbm(GAUSSIAN).sample_visible(mean, Chance(generator(0)))
     np.testing.assert_allclose(real.mean(0), mean[0], atol=0.03)
     np.testing.assert_allclose(real.var(0), 1, atol=0.05)
 
@@ -165,7 +165,7 @@ def test_alternating_samples_reach_the_distribution_of_the_machine() -> None:
     rbm, source = make_rbm(BINARY, seed=1), generator(0)
     v = torch.zeros(20_000, N_VISIBLE, dtype=torch.float64)
     for _ in range(100):
-        v = rbm.sample_visible(rbm.visible_mean(rbm.sample_hidden(rbm.hidden_mean(v), source)), source)
+        v = rbm.sample_visible(rbm.visible_mean(rbm.sample_hidden(rbm.hidden_mean(v), Chance(source))), Chance(source))
     seen = np.bincount((v.numpy() @ [8, 4, 2, 1]).astype(int), minlength=16) / len(v)
     exact = np.exp(logsumexp(binary_table(rbm), axis=1) - logsumexp(binary_table(rbm)))
     assert np.abs(seen - exact).sum() / 2 < 0.03  # total variation
@@ -177,7 +177,7 @@ def test_alternating_samples_reach_the_distribution_of_the_machine() -> None:
 
 def chain_statistics(rbm: RBM, data: np.ndarray, cd_steps: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """⟨vh⟩, ⟨v⟩ and ⟨h⟩ at the end of the chain."""
-    v, h = rbm.negative_phase(rbm.hidden_mean(torch.tensor(data)), cd_steps, generator(seed))
+    v, h = rbm.negative_phase(rbm.hidden_mean(torch.tensor(data)), cd_steps, Chance(generator(seed)))
     return (v.T @ h / len(v)).numpy(), v.mean(0).numpy(), h.mean(0).numpy()
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         OutputError,
         PairMarginError,
         PairMarginWarning,
+        TeamError,
     )
     from .experiments.runner import run_experiment
     from .metrics import clustering_accuracy, pair_roc
@@ -82,6 +83,7 @@ __all__ = [
     "Pairs",
     "ParquetRows",
     "Recipe",
+    "TeamError",
     "XingMetric",
     "__version__",
     "clustering_accuracy",

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from .inputs import DenseInput, Rows
 from .objective import Problem
+from .team import ALONE, Team
 
 
 class Batch(NamedTuple):
@@ -28,11 +29,12 @@ class Batch(NamedTuple):
 class Batches:
     """Batches of some ``size`` free points each, with their share of the answers and links.
 
-    The rows that answers and links are about are read once and kept; all others are read in every epoch.
+    Of each batch a member of a team has its own part. The rows that answers and links are about are read once and
+    kept; all others are read in every epoch.
     """
 
-    def __init__(self, x: Rows, problem: Problem, size: int, generator: torch.Generator) -> None:
-        self.x, self.problem, self.size, self.generator = x, problem, size, generator
+    def __init__(self, x: Rows, problem: Problem, size: int, generator: torch.Generator, team: Team = ALONE) -> None:
+        self.x, self.problem, self.size, self.generator, self.team = x, problem, size, generator, team
         rows, self.places = torch.unique(problem.index, return_inverse=True)  # (p,), (m + l, 2)
         self.kept = x.subset(rows)  # (p, D)
         self.is_free = torch.zeros(x.shape[0], dtype=torch.bool)
@@ -45,14 +47,15 @@ class Batches:
         n_answers, n_all = self.problem.n_answers, len(self.places)
         answers, links = self._parts(n_answers), self._parts(n_all - n_answers)
         for (numbers, points), of_answers, of_links in zip(
-            self.x.batches(self.size, self.generator), answers, links, strict=True
+            self.x.batches(self.size, self.generator, self.team), answers, links, strict=True
         ):
             asked = torch.cat([of_answers, of_links + n_answers]).to(self.places.device)
             yield self._batch(points[self.is_free[numbers]], asked, len(of_answers))
 
     def _parts(self, count: int) -> tuple[Tensor, ...]:
-        """The numbers below ``count`` in a random order, a part for every batch."""
-        return torch.randperm(count, generator=self.generator).tensor_split(len(self))
+        """The numbers below ``count`` in a random order, a part for every batch, and of it the member's own share."""
+        parts = torch.randperm(count, generator=self.generator).tensor_split(len(self))
+        return tuple(part[self.team.share(len(part))] for part in parts)
 
     def _batch(self, free: Tensor, asked: Tensor, n_answers: int) -> Batch:
         rows, places = torch.unique(self.places[asked], return_inverse=True)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from .batches import Batches
 from .consensus import Start, consensus_starts
 from .exceptions import InvalidParameterError
-from .inputs import GAUSSIAN, Input, Rows, ScaledRows, Scaling, pieces
+from .inputs import GAUSSIAN, Input, Rows, ScaledRows, Scaling, fingerprint, pieces
 from .labelling import agreeing_labels
 from .neighbours import nearest_neighbours, neighbour_links
 from .network import Layer, Network
@@ -29,6 +29,7 @@ from .rbm import Pretraining, pretrain
 from .sample import Sample
 from .start import code_spread, nearest_mean_head, start_head
 from .stored import is_stored, stored_rows
+from .team import Team
 from .threads import threads_for
 from .training import AdamSteps, History, PaperSteps, Steps, settle, train, train_in_batches
 from .trust import Trust, chances, judged, margins, median_margin, same_chances
@@ -293,7 +294,11 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             check_both_kinds(pairs)
         else:
             warn_if_few_distinct(data, n_clusters)
-        rng = check_random_state(self.random_state)
+        rng, team = check_random_state(self.random_state), Team.current()
+        team.meet()
+        team.same_chance(rng)
+        team.check_same("X", fingerprint(data))
+        team.check_same("the list of answers", pairs.index.tobytes() + pairs.same.tobytes() + pairs.weight.tobytes())
         device = _device(self.device)
         with _shown(self.verbose):
             visible = self.visible if sizes or self.visible != "auto" else GAUSSIAN
@@ -305,8 +310,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             else:
                 layers, history = self._pretrain(x, sizes, scaling.visible, rng, device)
                 sample = self._sample(x, pairs, rng)
-                starts = self._starts(sample, layers, n_clusters, rng)
-            links = self._links(sample.x)
+                starts = self._starts_of(team, sample, layers, n_clusters, rng)
+            links = self._links(sample.x, team)
             network = self._most_promising(starts, sample, links, rng)
             trust = self._judge(network, sample, links, rng)
             if warm:  # this network has learned from answers that it now judges
@@ -315,7 +320,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             tell = self._reporter("train")
             training_history = self._train(network, x, trusted, sample.in_all(links), rng, on_iteration=tell)
             self._store(scaling, network, history, training_history)
-            self._store_labels(network, x, trusted)
+            self._store_labels(network, x, trusted, team)
             self._store_trust(trust, given.is_in(pairs))
         return self
 
@@ -400,7 +405,21 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         generator = _generator(rng, device)
         with threads_for(min(self.pretrain_batch_size, x.shape[0]), x.shape[1], *sizes):
             like = x.rows(slice(0, 1))
-            return pretrain(x, sizes, visible, settings, generator, like, self._reporter("pretrain"))
+            return pretrain(x, sizes, visible, settings, generator, like, self._reporter("pretrain"), Team.current())
+
+    def _starts_of(
+        self, team: Team, sample: Sample, layers: list[Layer], n_clusters: int | None, rng: RandomState
+    ) -> list[Network]:
+        """The starts that the first member of a team finds, for everyone."""
+        found = self._starts(sample, layers, n_clusters, rng) if team.rank == 0 else []
+        team.same_chance(rng)
+        if team.size == 1:
+            return found
+        networks = []
+        for k in range(int(team.hand_out(torch.tensor([len(found)]) if found else None))):
+            tensors = found[k].tensors if found else [None] * (2 * len(layers) + 4)
+            networks.append(Network.of([team.hand_out(tensor) for tensor in tensors]))
+        return networks
 
     def _starts(self, sample: Sample, layers: list[Layer], n_clusters: int | None, rng: RandomState) -> list[Network]:
         """Networks to train from, each with its own copy of the layers."""
@@ -439,11 +458,13 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             return Sample.draw(x, pairs, rng)
         return Sample.whole(cast(Input, x), pairs)
 
-    def _links(self, x: Input) -> torch.Tensor | None:
+    def _links(self, x: Input, team: Team) -> torch.Tensor | None:
         """Points and their nearest neighbours, (l, 2), if they have a price."""
         if not self.neighbour_weight:
             return None
-        return torch.from_numpy(neighbour_links(nearest_neighbours(x.points(), N_NEIGHBORS)[1]))
+        if team.rank > 0:
+            return team.hand_out(None)
+        return team.hand_out(torch.from_numpy(neighbour_links(nearest_neighbours(x.points(), N_NEIGHBORS)[1])))
 
     def _most_promising(
         self, starts: list[Network], sample: Sample, links: torch.Tensor | None, rng: RandomState
@@ -488,12 +509,13 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         """Algorithm 1 in place, for so many steps if not to the end; its history."""
         n_iter = self.max_iter if n_steps is None else min(n_steps, self.max_iter)
         prices = Prices(self.weight_penalty, self.free_weight, self.neighbour_weight, self.balance_weight)
-        settings: dict[str, Any] = {"tol": self.tol, "on_iteration": on_iteration}
+        team = Team.current()
+        settings: dict[str, Any] = {"tol": self.tol, "on_iteration": on_iteration, "team": team}
         if self._is_large(x):
             assert self.batch_size is not None
             with threads_for(self.batch_size, *_widths(network)):
                 problem = Problem.build(pairs, x.shape[0], prices, like=network.head, links=links)
-                batches = Batches(x, problem, self.batch_size, _generator(rng))
+                batches = Batches(x, problem, self.batch_size, _generator(rng), team)
                 n_passes = n_iter if n_steps is None else -(-n_iter // len(batches))
                 history = train_in_batches(network, batches, self._steps(network), max_iter=n_passes, **settings)
         else:
@@ -542,18 +564,18 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         self.pretraining_history_, self.history_ = pretraining, training
         self.n_iter_, self.objective_ = training[-1]["iteration"], _lowest(training)
 
-    def _store_labels(self, network: Network, x: Rows, pairs: Pairs) -> None:
+    def _store_labels(self, network: Network, x: Rows, pairs: Pairs, team: Team) -> None:
         """Keep the clusters of the points, and what a margin is worth."""
-        best, margin, asked = [], [], []
-        for rows, piece in pieces(x):
+        best, margin = [], []
+        for piece in pieces(x, team):
             scores = network.scores(piece)
-            best.append(scores.argmax(1).cpu().numpy())
+            best.append(scores.argmax(1))
             margin.append(margins(scores))
-            asked.append(scores[pairs.points[(pairs.points >= rows.start) & (pairs.points < rows.stop)] - rows.start])
-        known = torch.cat(asked).cpu().numpy()
-        self.labels_ = agreeing_labels(np.concatenate(best), known, pairs, self.answer_price)
+        asked = network.scores(x.subset(torch.from_numpy(pairs.points)))
+        labels = team.put_together(torch.cat(best), x.shape[0])
+        self.labels_ = agreeing_labels(labels.cpu().numpy(), asked.cpu().numpy(), pairs, self.answer_price)
         self.n_clusters_found_ = len(np.unique(self.labels_))
-        self.score_unit_ = median_margin(torch.cat(margin))
+        self.score_unit_ = median_margin(team.put_together(torch.cat(margin), x.shape[0]))
 
     def _store_trust(self, trust: Trust, kept: Array) -> None:
         """Keep what there is to say about the answers that were given, of which some were not kept."""
@@ -605,7 +627,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         device = _device(self.device)
         network, x = self._network(data.dtype, device), self._scaling().apply(data, device)
         found = []
-        for _, piece in pieces(x):
+        for piece in pieces(x):
             with threads_for(piece.shape[0], *_widths(network)):
                 found.append(of(network, piece).cpu().numpy())
         return np.concatenate(found)

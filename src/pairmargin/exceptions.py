@@ -9,7 +9,8 @@ PairMarginError
 ├── ExperimentError (also RuntimeError)       an experiment that cannot run or be told
 ├── MissingPackageError (also ImportError)    a package of an extra that is not installed
 ├── ModelFileError (also ValueError)          a model file that is damaged or not ours
-└── OutputError (also OSError)                a file that cannot be written
+├── OutputError (also OSError)                a file that cannot be written
+└── TeamError (also RuntimeError)             processes that cannot work together
 
 PairMarginWarning (UserWarning)
 └── FewDistinctPointsWarning                  fewer distinct points than clusters
@@ -33,6 +34,7 @@ __all__ = [
     "OutputError",
     "PairMarginError",
     "PairMarginWarning",
+    "TeamError",
 ]
 
 
@@ -74,6 +76,10 @@ class ModelFileError(PairMarginError, ValueError):
 
 class OutputError(PairMarginError, OSError):
     """A file that cannot be written: no permission, a full disk, something in the way."""
+
+
+class TeamError(PairMarginError, RuntimeError):
+    """Processes that cannot fit a model together: one does not answer, or has other data."""
 
 
 class PairMarginWarning(UserWarning):

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from .exceptions import InvalidDataError
 from .stored import StoredRows, shuffled_pieces
+from .team import ALONE, Team
 
 BINARY, GAUSSIAN = "binary", "gaussian"
 BINARY_SHARE = 0.4
@@ -44,8 +45,11 @@ class Rows(Protocol):
     def subset(self, index: Tensor) -> Input:
         """Some rows as data of their own, in memory."""
 
-    def batches(self, size: int, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
-        """All rows once, in a random order, ``size`` at a time but for the last: their numbers, and they."""
+    def batches(self, size: int, generator: torch.Generator, team: Team = ALONE) -> Iterator[tuple[Tensor, Tensor]]:
+        """All rows once, in a random order, ``size`` at a time but for the last: their numbers, and they.
+
+        Of every batch, a member of a team gets its share.
+        """
 
     def above(self, weight: Tensor, bias: Tensor) -> Rows:
         """What a logistic layer makes of the data."""
@@ -77,8 +81,8 @@ class DenseInput:
     def subset(self, index: Tensor) -> Input:
         return DenseInput(self.x[index])
 
-    def batches(self, size: int, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
-        return _shuffled(self, size, generator)
+    def batches(self, size: int, generator: torch.Generator, team: Team = ALONE) -> Iterator[tuple[Tensor, Tensor]]:
+        return _shuffled(self, size, generator, team)
 
     def above(self, weight: Tensor, bias: Tensor) -> Rows:
         return DenseInput(self.times(weight, bias).sigmoid_())
@@ -113,8 +117,8 @@ class SparseInput:
         picked = self.x[index.cpu().numpy() if isinstance(index, Tensor) else index]
         return torch.from_numpy(picked.toarray()).to(self.scale) / self.scale - self.shift
 
-    def batches(self, size: int, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
-        return _shuffled(self, size, generator)
+    def batches(self, size: int, generator: torch.Generator, team: Team = ALONE) -> Iterator[tuple[Tensor, Tensor]]:
+        return _shuffled(self, size, generator, team)
 
     def above(self, weight: Tensor, bias: Tensor) -> Rows:
         return DenseInput(self.times(weight, bias).sigmoid_())
@@ -136,9 +140,18 @@ class SparseInput:
         return torch.from_numpy(np.asarray(left @ right.cpu().numpy())).to(self.scale)
 
 
-def _shuffled(x: Rows, size: int, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+def _shuffled(x: Rows, size: int, generator: torch.Generator, team: Team) -> Iterator[tuple[Tensor, Tensor]]:
     for numbers in torch.split(torch.randperm(x.shape[0], generator=generator), size):
-        yield numbers, x.rows(numbers)
+        own = numbers[team.share(len(numbers))]
+        yield own, x.rows(own)
+
+
+def _shares(n: int, size: int, team: Team) -> tuple[int, NDArray[Any]]:
+    """A member's own part of n rows, which it reads: where it starts, and how much of it is for every batch."""
+    totals = np.minimum(size, n - np.arange(0, n, size))
+    edges = totals * np.arange(team.size + 1)[:, None] // team.size  # (members + 1, batches), as in `Team.share`
+    lengths = np.diff(edges, axis=0)
+    return int(lengths[: team.rank].sum()), lengths[team.rank]
 
 
 class ScaledRows:
@@ -159,16 +172,20 @@ class ScaledRows:
     def subset(self, index: Tensor) -> Input:
         return DenseInput(self.rows(index))
 
-    def batches(self, size: int, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+    def batches(self, size: int, generator: torch.Generator, team: Team = ALONE) -> Iterator[tuple[Tensor, Tensor]]:
+        """A member of a team reads its share of the rows, and gets its share of every batch from there."""
         rng = np.random.default_rng(int(torch.randint(2**62, (), generator=generator)))
+        start, lengths = _shares(self.shape[0], size, team)
+        own = slice(start, start + int(lengths.sum()))
+        waiting = list(lengths)
         numbers, rows = np.empty(0, dtype=np.int64), np.empty((0, self.shape[1]), dtype=self.source.dtype)
-        for more, values in shuffled_pieces(self.source, max(WINDOW, size), rng):
+        for more, values in shuffled_pieces(self.source, own, max(WINDOW, size), rng):
             numbers, rows = np.concatenate([numbers, more]), np.concatenate([rows, values])
-            whole = len(numbers) // size * size
-            for start in range(0, whole, size):
-                yield torch.from_numpy(numbers[start : start + size]), self.scaled(rows[start : start + size])
-            numbers, rows = numbers[whole:], rows[whole:]
-        if len(numbers):
+            while waiting and waiting[0] <= len(numbers):
+                length = waiting.pop(0)
+                yield torch.from_numpy(numbers[:length]), self.scaled(rows[:length])
+                numbers, rows = numbers[length:], rows[length:]
+        for _ in waiting:  # a member that has no rows at all takes part with none
             yield torch.from_numpy(numbers), self.scaled(rows)
 
     def above(self, weight: Tensor, bias: Tensor) -> Rows:
@@ -194,8 +211,8 @@ class LayeredRows:
     def subset(self, index: Tensor) -> Input:
         return DenseInput(self.rows(index))
 
-    def batches(self, size: int, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
-        return ((numbers, self._through(rows)) for numbers, rows in self.below.batches(size, generator))
+    def batches(self, size: int, generator: torch.Generator, team: Team = ALONE) -> Iterator[tuple[Tensor, Tensor]]:
+        return ((numbers, self._through(rows)) for numbers, rows in self.below.batches(size, generator, team))
 
     def above(self, weight: Tensor, bias: Tensor) -> Rows:
         return LayeredRows(self, weight, bias)
@@ -204,19 +221,20 @@ class LayeredRows:
         return torch.addmm(self.bias, rows, self.weight).sigmoid_()
 
 
-def pieces(x: Rows) -> Iterator[tuple[slice, Input]]:
-    """All rows in their order: as they are if they are in memory, else some at a time."""
+def pieces(x: Rows, team: Team = ALONE) -> Iterator[Input]:
+    """All rows in their order, or a member's share: as they are if they are in memory, else some at a time."""
+    own = team.share(x.shape[0])
     if not isinstance(x, ScaledRows):
-        yield slice(0, x.shape[0]), cast(Input, x)
+        yield cast(Input, x) if team.size == 1 else x.subset(torch.arange(own.start, own.stop))
         return
-    start = 0
+    start = own.start
     for run in x.source.runs():
-        if run.stop - start >= PIECE or run.stop == x.shape[0]:
-            rows = slice(start, run.stop)
-            values = x.source.read(rows)
+        stop = min(run.stop, own.stop)
+        if stop - start >= PIECE or start < stop == own.stop:
+            values = x.source.read(slice(start, stop))
             check_finite(values, first_row=start)
-            yield rows, DenseInput(x.scaled(values))
-            start = run.stop
+            yield DenseInput(x.scaled(values))
+            start = stop
 
 
 @dataclass(frozen=True)
@@ -287,6 +305,14 @@ def check_finite(X: Any, first_row: int = 0) -> None:
         f"Input X contains {found} at row {first_row + row}, column {column}; fill it in (sklearn.impute) or leave the "
         "row out"
     )
+
+
+def fingerprint(X: Any) -> bytes:
+    """The form of the data and some of its rows: enough to notice that two processes do not have the same."""
+    n = X.shape[0]
+    some = np.unique(np.linspace(0, n - 1, 64).astype(int))
+    rows = X[some].toarray() if hasattr(X, "toarray") else X[some] if isinstance(X, np.ndarray) else X.take(some)
+    return repr((tuple(X.shape), str(X.dtype))).encode() + np.ascontiguousarray(rows).tobytes()
 
 
 def first_rows(X: Any, size: int) -> NDArray[Any]:

@@ -45,6 +45,18 @@ class Network:
         return Network(layers, self.centre, self.spread, self.head.clone(), self.head_bias.clone())
 
     @property
+    def tensors(self) -> list[Tensor]:
+        """All that the network is, for `of`: the parameters, the centre and the spread."""
+        return [*self.parameters, self.centre, torch.tensor([self.spread], dtype=torch.float64)]
+
+    @classmethod
+    def of(cls, tensors: list[Tensor]) -> Network:
+        """The network of such tensors."""
+        *layers, head, head_bias, centre, spread = tensors
+        pairs = zip(layers[::2], layers[1::2], strict=True)
+        return cls([Layer(weight, bias) for weight, bias in pairs], centre, float(spread), head, head_bias)
+
+    @property
     def parameters(self) -> list[Tensor]:
         """Everything that training moves: the layers from the first to the last, then the head."""
         return [p for layer in self.layers for p in (layer.weight, layer.bias)] + [self.head, self.head_bias]

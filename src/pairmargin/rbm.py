@@ -25,6 +25,25 @@ from torch.nn.functional import softplus
 
 from .inputs import BINARY, Rows
 from .network import Layer
+from .team import ALONE, Team
+
+
+@dataclass(frozen=True)
+class Chance:
+    """Random numbers for the rows of a batch, of which a member of a team has its share.
+
+    Everyone draws for the whole batch, so that nothing depends on how many they are.
+    """
+
+    generator: torch.Generator
+    team: Team = ALONE
+    n_rows: int = 0  # of the whole batch; a team needs to know
+
+    def draw(self, what: Callable[..., Tensor], like: Tensor) -> Tensor:
+        """Numbers of the form of ``like``, which are the member's own rows."""
+        n_rows = len(like) if self.team.size == 1 else self.n_rows
+        drawn = what(n_rows, like.shape[1], generator=self.generator, dtype=like.dtype, device=like.device)
+        return drawn if self.team.size == 1 else drawn[self.team.share(n_rows)]
 
 
 @dataclass
@@ -58,26 +77,26 @@ class RBM:
             return -(visible @ self.visible_bias) - hidden
         return 0.5 * (visible - self.visible_bias).square().sum(1) - hidden
 
-    def sample_hidden(self, mean: Tensor, generator: torch.Generator) -> Tensor:
+    def sample_hidden(self, mean: Tensor, chance: Chance) -> Tensor:
         """Draw binary hidden states."""
-        return torch.rand(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device).lt(mean).to(mean.dtype)
+        return chance.draw(torch.rand, mean).lt(mean).to(mean.dtype)
 
-    def sample_visible(self, mean: Tensor, generator: torch.Generator) -> Tensor:
+    def sample_visible(self, mean: Tensor, chance: Chance) -> Tensor:
         """Draw visible states of the layer's own kind."""
         if self.visible == BINARY:
-            return self.sample_hidden(mean, generator)
-        return mean + torch.randn(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
+            return self.sample_hidden(mean, chance)
+        return mean + chance.draw(torch.randn, mean)
 
-    def negative_phase(self, hidden_mean: Tensor, cd_steps: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    def negative_phase(self, hidden_mean: Tensor, cd_steps: int, chance: Chance) -> tuple[Tensor, Tensor]:
         """Run the chain for CD-k; the last visible and hidden states are means.
 
         Differs from the textbook: a mean in place of the last visible sample biases the step (a Gaussian machine then
         learns more than its unit variance would allow), but gives much better codes: docs/design/reconstruction.md.
         """
         for step in range(cd_steps):
-            visible = self.visible_mean(self.sample_hidden(hidden_mean, generator))
+            visible = self.visible_mean(self.sample_hidden(hidden_mean, chance))
             if step < cd_steps - 1:
-                visible = self.sample_visible(visible, generator)
+                visible = self.sample_visible(visible, chance)
             hidden_mean = self.hidden_mean(visible)
         return visible, hidden_mean
 
@@ -106,8 +125,12 @@ def train_rbm(
     settings: Pretraining,
     generator: torch.Generator,
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
+    team: Team = ALONE,
 ) -> list[dict[str, Any]]:
-    """Raise the likelihood of the data by contrastive divergence, in place; one row of history for each epoch."""
+    """Raise the likelihood of the data by contrastive divergence, in place; one row of history for each epoch.
+
+    Of every batch a member of a team sees its share; all take the step of the whole batch.
+    """
     n = data.shape[0]
     batch_size = min(settings.batch_size, n)
     rate = settings.rate(rbm.visible)
@@ -118,19 +141,22 @@ def train_rbm(
         began = time.perf_counter()
         momentum = min(0.5, settings.momentum) if epoch < 5 else settings.momentum  # Hinton's practical guide, 9.1
         error = rbm.weight.new_zeros(())
-        for _, v0 in data.batches(batch_size, generator):
+        for first, (_, v0) in zip(range(0, n, batch_size), data.batches(batch_size, generator, team), strict=True):
+            n_rows = min(batch_size, n - first)
             h0 = rbm.hidden_mean(v0)
-            v1, h1 = rbm.negative_phase(h0, settings.cd_steps, generator)
-            pace = rate / len(v0)
+            v1, h1 = rbm.negative_phase(h0, settings.cd_steps, Chance(generator, team, n_rows))
+            keep, pace = momentum / team.size, rate / n_rows  # what the team has is added up
             # ⟨v h⟩_data − ⟨v h⟩_chain, added straight into the velocity
-            velocity[0].addmm_(v0.T, h0, beta=momentum, alpha=pace).addmm_(v1.T, h1, alpha=-pace)
-            velocity[0].add_(rbm.weight, alpha=-rate * settings.weight_decay)
+            velocity[0].addmm_(v0.T, h0, beta=keep, alpha=pace).addmm_(v1.T, h1, alpha=-pace)
             difference = v0.sub_(v1)
-            velocity[1].mul_(momentum).add_(difference.sum(0), alpha=pace)
-            velocity[2].mul_(momentum).add_(h0.sub_(h1).sum(0), alpha=pace)
+            velocity[1].mul_(keep).add_(difference.sum(0), alpha=pace)
+            velocity[2].mul_(keep).add_(h0.sub_(h1).sum(0), alpha=pace)
+            team.add_up(velocity)
+            velocity[0].add_(rbm.weight, alpha=-rate * settings.weight_decay)
             for parameter, change in zip(parameters, velocity, strict=True):
                 parameter.add_(change)
             error += difference.square_().sum()
+        team.add_up([error])
         row = {
             "epoch": epoch + 1,
             "reconstruction_error": float(error) / (n * data.shape[1]),
@@ -150,6 +176,7 @@ def pretrain(
     generator: torch.Generator,
     like: Tensor,
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
+    team: Team = ALONE,
 ) -> tuple[list[Layer], list[dict[str, Any]]]:
     """Train a stack of RBMs greedily, each on the hidden means of the one below; the upper ones are binary."""
     layers: list[Layer] = []
@@ -162,7 +189,7 @@ def pretrain(
             if on_epoch is not None:
                 on_epoch(row)
 
-        history += train_rbm(rbm, data, settings, generator, report)
+        history += train_rbm(rbm, data, settings, generator, report, team)
         layers.append(Layer(rbm.weight, rbm.hidden_bias))
         data = data.above(rbm.weight, rbm.hidden_bias)
         visible = BINARY

@@ -215,9 +215,12 @@ def _by_runs(source: StoredRows, rows: Array) -> Array:
     return found
 
 
-def shuffled_pieces(source: StoredRows, n_rows: int, rng: np.random.Generator) -> Iterator[tuple[Array, Array]]:
-    """All rows once, in a random order of runs: pieces of about ``n_rows`` rows, each shuffled, with their numbers."""
-    runs = source.runs()
+def shuffled_pieces(
+    source: StoredRows, part: slice, n_rows: int, rng: np.random.Generator
+) -> Iterator[tuple[Array, Array]]:
+    """The rows of a part once, in a random order of runs: shuffled pieces of about ``n_rows``, with their numbers."""
+    cut = [slice(max(run.start, part.start), min(run.stop, part.stop)) for run in source.runs()]
+    runs = [run for run in cut if run.start < run.stop]
     waiting: list[slice] = []
     size = 0
     for k in rng.permutation(len(runs)):

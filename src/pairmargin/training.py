@@ -13,6 +13,7 @@ from .batches import Batches
 from .inputs import Input
 from .network import Network
 from .objective import Problem, Terms, label_subgradient, objective_and_subgradient
+from .team import ALONE, Team
 
 History = list[dict[str, Any]]
 Steps = Callable[[list[Tensor], int], None]  # moves the parameters, given their gradients and the iteration
@@ -78,6 +79,7 @@ def train_in_batches(
     max_iter: int,
     tol: float,
     on_iteration: Callable[[dict[str, Any]], object] | None = None,
+    team: Team = ALONE,
 ) -> History:
     """Algorithm 1 in place with a step for every batch; one row for every pass over the data.
 
@@ -97,11 +99,11 @@ def train_in_batches(
             rows.append(_row(epoch, terms, violated, scores, 0.0))
             occupied += torch.bincount(scores.argmax(1), minlength=len(occupied)).cpu()
             n_steps += 1
-            steps(network.gradients(x, step, problem.prices.weight_penalty), n_steps)
-        row = _pass(rows, int((occupied > 0).sum()), time.perf_counter() - began)
+            steps(_gradients(network, x, step, problem, team), n_steps)
+        row = _pass(rows, occupied, time.perf_counter() - began, team)
         history.append(row)
         best.look(row["objective"])
-        if on_iteration is not None and on_iteration(row) is True:
+        if team.anyone(on_iteration is not None and on_iteration(row) is True):
             break
         if row["objective"] < lowest - tol * abs(row["objective"]):
             lowest, last_change = row["objective"], epoch
@@ -112,12 +114,31 @@ def train_in_batches(
     return history
 
 
-def _pass(rows: History, occupied: int, seconds: float) -> dict[str, Any]:
-    """What the history says of one pass over the data: means, and the number of violated answers."""
-    means = {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
-    violated = sum(row["violated_pairs"] for row in rows)
-    whole = {"iteration": rows[0]["iteration"], "violated_pairs": violated, "occupied_clusters": occupied}
-    return means | whole | {"seconds": seconds}
+def _gradients(network: Network, x: Input, step: Tensor, problem: Problem, team: Team) -> list[Tensor]:
+    """The gradients of the whole, from what the members of a team have of it."""
+    gradients = network.gradients(x, step, problem.prices.weight_penalty / team.size)
+    team.add_up(gradients)
+    return gradients
+
+
+def _pass(rows: History, occupied: Tensor, seconds: float, team: Team) -> dict[str, Any]:
+    """What the history says of one pass over the data: means over the batches, and the number of violated answers."""
+    names = [name for name in rows[0] if name not in ("iteration", "norm", "seconds", "occupied_clusters")]
+    sums = torch.tensor([sum(row[name] for row in rows) for name in names], dtype=torch.float64)
+    team.add_up([sums, occupied])
+    total = dict(zip(names, sums.tolist(), strict=True))
+    norm = sum(row["norm"] for row in rows) / len(rows)
+    means = {name: total[name] / len(rows) for name in names}
+    objective = means["objective"] - (team.size - 1) * norm  # everyone has counted the norm
+    return {
+        "iteration": rows[0]["iteration"],
+        **means,
+        "objective": objective,
+        "norm": norm,
+        "violated_pairs": int(total["violated_pairs"]),
+        "occupied_clusters": int((occupied > 0).sum()),
+        "seconds": seconds,
+    }
 
 
 def train(
@@ -129,31 +150,35 @@ def train(
     max_iter: int,
     tol: float,
     on_iteration: Callable[[dict[str, Any]], object] | None = None,
+    team: Team = ALONE,
 ) -> History:
     """Run Algorithm 1 in place; one row for the start (iteration 0) and one for every iteration after it.
 
     Neither kind of step goes downhill every time, so the network ends as it was where the objective was lowest.
-    Training ends early if ``on_iteration``, which is given every row, returns True.
+    Training ends early if ``on_iteration``, which is given every row, returns True. A member of a team projects its own
+    rows and carries their step back; what is between, which costs little, everyone does for all rows.
     """
     history: History = []
     began = time.perf_counter()
     lowest, last_change = torch.inf, 0
     best = Best(network)
+    own = team.share(x.shape[0])
+    part = x if team.size == 1 else x.subset(torch.arange(own.start, own.stop))
     for iteration in range(max_iter + 1):
-        scores = network.scores(x)  # line 6
+        scores = team.put_together(network.scores(part), x.shape[0])  # line 6
         terms, violated, step = objective_and_subgradient(scores, problem, network.squared_norm)  # line 7
         row = _row(iteration, terms, violated, scores, time.perf_counter() - began)
         if not problem.n_answers and history and row["occupied_clusters"] < history[0]["occupied_clusters"]:
             break  # with no answers, only the start knows how many clusters there are
         history.append(row)
         best.look(row["objective"])
-        if on_iteration is not None and on_iteration(row) is True:
+        if team.anyone(on_iteration is not None and on_iteration(row) is True):
             break
         if row["objective"] < lowest - tol * abs(row["objective"]):
             lowest, last_change = row["objective"], iteration
         if iteration == max_iter or iteration - last_change >= PATIENCE:  # lines 4 and 5
             break
-        steps(network.gradients(x, step, problem.prices.weight_penalty), iteration + 1)  # lines 8 to 11
+        steps(_gradients(network, part, step[own], problem, team), iteration + 1)  # lines 8 to 11
     network.activations.clear()
     best.restore()
     return history

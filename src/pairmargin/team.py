@@ -1,0 +1,117 @@
+"""Processes that fit one model together, on one machine or on many: PyTorch's process group, and what is asked of it.
+
+Without a process group there is a team of one, for whom all of this is nothing. Every member sees the same settings
+and the same data, works on its own part of the rows, and takes the same steps; so all end with the same bits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from numpy.random import RandomState
+from torch import Tensor
+
+from .exceptions import TeamError
+
+PATIENCE = timedelta(minutes=10)  # for a member that does not answer
+
+
+@dataclass(frozen=True)
+class Team:
+    """Who takes part, and which of them this process is."""
+
+    rank: int = 0
+    size: int = 1
+
+    @classmethod
+    def current(cls) -> Team:
+        """The team of the process group, if there is one."""
+        if dist.is_available() and dist.is_initialized():
+            return cls(dist.get_rank(), dist.get_world_size())
+        return cls()
+
+    def share(self, n: int) -> slice:
+        """The part of n rows that is this member's own."""
+        return slice(n * self.rank // self.size, n * (self.rank + 1) // self.size)
+
+    def add_up(self, tensors: Sequence[Tensor]) -> None:
+        """Replace every tensor by the sum over all members, in one message."""
+        if self.size == 1:
+            return
+        together = torch.cat([tensor.flatten() for tensor in tensors])
+        dist.all_reduce(together)
+        start = 0
+        for tensor in tensors:
+            tensor.copy_(together[start : start + tensor.numel()].view_as(tensor))
+            start += tensor.numel()
+
+    def put_together(self, own: Tensor, n: int) -> Tensor:
+        """The rows of all members, each of which has its `share` of n."""
+        if self.size == 1:
+            return own
+        whole = own.new_zeros(n, *own.shape[1:])
+        whole[self.share(n)] = own
+        dist.all_reduce(whole)
+        return whole
+
+    def hand_out(self, tensor: Tensor | None) -> Tensor:
+        """What the first member has, for everyone; the others need not know its shape."""
+        if self.size == 1:
+            assert tensor is not None
+            return tensor
+        form = torch.zeros(10, dtype=torch.int64)
+        if tensor is not None:
+            form[: 2 + tensor.ndim] = torch.tensor([TYPES.index(tensor.dtype), tensor.ndim, *tensor.shape])
+        dist.broadcast(form, 0)
+        kind, n_dims, *shape = form.tolist()
+        if tensor is None:
+            tensor = torch.empty(shape[:n_dims], dtype=TYPES[kind])
+        tensor = tensor.contiguous()
+        dist.broadcast(tensor, 0)
+        return tensor
+
+    def anyone(self, says: bool) -> bool:
+        """Whether some member says so."""
+        flag = torch.tensor([float(says)])
+        self.add_up([flag])
+        return bool(flag > 0)
+
+    def same_chance(self, rng: RandomState) -> None:
+        """Let everyone draw the random numbers that the first member would draw next."""
+        if self.size > 1:
+            name, keys, *rest = rng.get_state(legacy=True)
+            *first, place, has_gauss, gauss = self.hand_out(torch.tensor(np.concatenate([keys, rest]))).tolist()
+            rng.set_state((name, np.array(first, dtype=np.uint32), int(place), int(has_gauss), gauss))
+
+    def meet(self) -> None:
+        """Wait for everyone; who does not come is named."""
+        if self.size == 1 or dist.get_backend() != "gloo":
+            return
+        try:
+            dist.monitored_barrier(timeout=PATIENCE, wait_all_ranks=True)
+        except RuntimeError as error:
+            raise TeamError(f"process {self.rank} of {self.size} waited in vain: {error}") from error
+
+    def check_same(self, what: str, content: bytes) -> None:
+        """Refuse to go on if the members do not agree on something."""
+        if self.size == 1:
+            return
+        own = torch.tensor(list(hashlib.sha256(content).digest()), dtype=torch.int64)
+        found = [torch.empty_like(own) for _ in range(self.size)]
+        dist.all_gather(found, own)
+        others = [rank for rank, each in enumerate(found) if not torch.equal(each, found[0])]
+        if others:
+            raise TeamError(
+                f"{what} of process {', '.join(map(str, others))} differs from that of process 0; "
+                "give every process the same data, answers and settings"
+            )
+
+
+ALONE = Team()
+TYPES = [torch.float32, torch.float64, torch.int64, torch.bool, torch.bfloat16]

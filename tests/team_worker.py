@@ -1,0 +1,50 @@
+"""A member of a team: fits a model with settings from a file, and writes what came out to a file of its own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+from pairmargin import MaxMarginClustering, PairMarginError, Pairs
+
+
+def main(folder: Path) -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", timeout=timedelta(seconds=60))
+    rank = dist.get_rank()
+    task = json.loads((folder / "task.json").read_text())
+    data = np.load(folder / "data.npz")
+    X = data["X"]
+    if task.get("differs") == rank:
+        X = X + 1
+    if task.get("stored"):
+        np.save(folder / f"X{rank}.npy", X)
+        X = np.load(folder / f"X{rank}.npy", mmap_mode="r")
+    try:
+        model = MaxMarginClustering(**task["settings"]).fit(X, pairs=Pairs(data["index"], data["same"]))
+    except PairMarginError as error:
+        (folder / f"error{rank}.txt").write_text(f"{type(error).__name__}: {error}")
+        return
+    arrays = {f"coef{k}": array for k, array in enumerate(model.coefs_)}
+    objective = [row["objective"] for row in model.history_]
+    np.savez(
+        folder / f"model{rank}.npz",
+        head=model.head_coef_,
+        bias=model.head_intercept_,
+        labels=model.labels_,
+        objective=objective,
+        trust=model.answer_trust_,
+        unit=model.score_unit_,
+        **arrays,
+    )
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,87 @@
+"""Processes that fit one model together: real ones, in a real process group."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pairmargin import MaxMarginClustering, Pairs, clustering_accuracy, sample_pairs
+from pairmargin.team import Team
+
+WORKER = Path(__file__).with_name("team_worker.py")
+SETTINGS: dict[str, Any] = {"n_clusters": 3, "hidden_layer_sizes": [8, 5], "max_iter": 15, "pretrain_epochs": 3}
+SETTINGS |= {"pretrain_batch_size": 32, "random_state": 0}
+
+
+def clouds(n: int = 150) -> tuple[Any, Any, Pairs]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=n)
+    X = rng.normal(size=(n, 4)) + 8 * np.eye(4)[y]
+    return X, y, sample_pairs(y, 60, random_state=0)
+
+
+def run(folder: Path, size: int, **task: Any) -> list[Any]:
+    """Let a team fit a model; what each member has, or the line that it complains with."""
+    X, _, pairs = clouds()
+    np.savez(folder / "data.npz", X=X, index=pairs.index, same=pairs.same)
+    (folder / "task.json").write_text(json.dumps(task))
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={size}"]
+    done = subprocess.run(
+        [*command, str(WORKER), str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.returncode == 0, done.stderr
+    errors = sorted(folder.glob("error*.txt"))
+    if errors:
+        return [path.read_text() for path in errors]
+    return [dict(np.load(folder / f"model{rank}.npz")) for rank in range(size)]
+
+
+def alone(**changes: Any) -> MaxMarginClustering:
+    X, _, pairs = clouds()
+    return MaxMarginClustering(**(SETTINGS | changes)).fit(X, pairs=pairs)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_a_team_finds_what_one_process_finds_and_all_have_the_same_bits(size: int, tmp_path: Path) -> None:
+    found, one = run(tmp_path, size, settings=SETTINGS), alone()
+    for each in found[1:]:
+        for name, array in found[0].items():
+            assert array.tobytes() == each[name].tobytes(), name
+    np.testing.assert_allclose(found[0]["head"], one.head_coef_, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found[0]["coef0"], one.coefs_[0], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found[0]["objective"], [row["objective"] for row in one.history_], rtol=1e-5)
+    np.testing.assert_allclose(found[0]["trust"], one.answer_trust_, atol=1e-5)
+    assert np.array_equal(found[0]["labels"], one.labels_)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_batches_in_a_team(stored: bool, tmp_path: Path) -> None:
+    found = run(tmp_path, 2, settings=SETTINGS | {"batch_size": 40, "max_iter": 6}, stored=stored)
+    for name, array in found[0].items():
+        assert array.tobytes() == found[1][name].tobytes(), name
+    _, y, _ = clouds()
+    assert clustering_accuracy(y, found[0]["labels"]) > 0.95
+
+
+def test_other_data_on_one_process_is_noticed(tmp_path: Path) -> None:
+    complaints = run(tmp_path, 2, settings=SETTINGS, differs=1)
+    assert len(complaints) == 2
+    assert all(line.startswith("TeamError: X of process 1 differs from that of process 0") for line in complaints)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_shares_are_all_there_is(size: int) -> None:
+    shares = [Team(rank, size).share(20) for rank in range(size)]
+    assert [row for share in shares for row in range(20)[share]] == list(range(20))
+    assert max(share.stop - share.start for share in shares) - min(share.stop - share.start for share in shares) <= 1
