@@ -34,9 +34,13 @@ class RowFaces(Sequence[str]):
     def __getitem__(self, where: int | slice) -> str | list[str]:
         if isinstance(where, slice):
             return [self[k] for k in range(*where.indices(len(self)))]
-        row = range(len(self))[where]
-        lines = [f"{name}: {_shown(self.table.column(name)[row])}" for name in self.table.column_names]
+        lines = [f"{name}: {value}" for name, value in self.cells(where).items()]
         return "\n".join(lines + ([f"… and {self.more} more"] if self.more else []))
+
+    def cells(self, where: int) -> dict[str, str]:
+        """The values of a row by the names of their columns."""
+        row = range(len(self))[where]
+        return {name: _shown(self.table.column(name)[row]) for name in self.table.column_names}
 
 
 def _shown(cell: Any) -> str:
