@@ -91,7 +91,7 @@ def test_demo_shows_three_rows_and_writes_one_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("pairs", ["0", "-5", str(10**9)])
 def test_wrong_number_of_pairs_is_refused_with_the_way_out(pairs: str, tmp_path: Path) -> None:
     code, said = run("demo", f"--pairs={pairs}", "--out", tmp_path / "report")
-    assert code == 1
+    assert code == 2
     assert said.startswith(f"Error: {pairs} pairs")
     assert "such as --pairs 100" in said
     assert said.count("\n") == 1
@@ -102,7 +102,7 @@ def test_folder_that_cannot_be_is_refused_before_the_work(tmp_path: Path, monkey
     monkeypatch.setattr(demo, "run", lambda *_, **__: pytest.fail("the work was begun"))
     (tmp_path / "file").write_text("in the way")
     code, said = run("demo", "--out", tmp_path / "file" / "report")
-    assert code == 1
+    assert code == 2
     assert "cannot be written" in said
     assert "choose another folder" in said
     assert said.count("\n") == 1

@@ -35,7 +35,7 @@ def results(datasets: tuple[str, ...], n_draws: int = 3) -> pd.DataFrame:
     cells = {cell for each in EXPERIMENTS.values() for cell in each.cells(n_draws) if cell.dataset in datasets}
     rows = []
     for cell in sorted(cells):
-        quality = 0.3 + 0.6 * list(METHODS).index(cell.method) / len(METHODS) + 0.05 * rng.random()
+        quality = 0.3 + 0.6 * list(METHODS).index(cell.method) / len(METHODS) + 0.02 * rng.random()
         tpr = FALSE_POSITIVE_RATES ** (1 - quality)
         values: dict[str, Any] = dict.fromkeys(TYPES, "1.0") | dict.fromkeys(("accuracy", "auc", "nmi"), quality)
         values |= asdict(cell)
