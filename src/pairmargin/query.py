@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +14,9 @@ Array = NDArray[Any]
 SURE = 0.02  # a pair is not worth a question if its answer is known but for this chance
 
 
-class Questions(NamedTuple):
-    """Pairs of rows to ask about, the most open question first."""
-
-    index: Array  # (m, 2)
-    chance: Array  # (m,) of "same"
-
-
 def open_questions(
     rows: Array, chances: Array, landmarks: Array, landmark_chances: Array, pairs: Pairs, n_questions: int
-) -> Questions:
+) -> tuple[Array, Array]:
     """The pairs of a row and a landmark whose answer is the least certain, and follows from no answer yet.
 
     A row is asked about once, against the landmark with which it is as likely the same as not: a single answer then
@@ -47,7 +40,10 @@ def open_questions(
 
     Returns
     -------
-    questions : Questions
+    index : ndarray of shape (m, 2)
+        Pairs of a row and a landmark, the most open question first.
+    chance : ndarray of shape (m,)
+        Of "same".
 
     Examples
     --------
@@ -55,12 +51,12 @@ def open_questions(
     >>> from pairmargin import Pairs
     >>> chances = np.array([[0.5, 0.5], [0.9, 0.1], [0.4, 0.6]])
     >>> answered = Pairs.from_lists(must_link=[(0, 3)])  # row 3 is typical of cluster 0, row 4 of cluster 1
-    >>> asked = open_questions(np.arange(3), chances, np.array([3, 4]), np.eye(2), answered, 2)
-    >>> asked.index.tolist(), asked.chance.tolist()
+    >>> index, chance = open_questions(np.arange(3), chances, np.array([3, 4]), np.eye(2), answered, 2)
+    >>> index.tolist(), chance.tolist()
     ([[2, 3], [1, 3]], [0.4, 0.9])
     """
     if not len(rows) or not len(landmarks):
-        return Questions(np.empty((0, 2), dtype=int), np.empty(0))
+        return np.empty((0, 2), dtype=int), np.empty(0)
     same = chances @ landmark_chances.T  # (r, l)
     index = np.stack(np.broadcast_arrays(rows[:, None], landmarks[None]), axis=-1)  # (r, l, 2)
     closed = follows(pairs, index.reshape(-1, 2)).reshape(same.shape)
@@ -73,7 +69,7 @@ def open_questions(
     order = order[doubt[order] <= 0.5 - SURE]
     chosen = _spread_out(order, _borders(chances), n_questions)
     chosen = chosen[np.argsort(doubt[chosen], kind="stable")]
-    return Questions(index[chosen, opponent[chosen]], same[chosen, opponent[chosen]])
+    return index[chosen, opponent[chosen]], same[chosen, opponent[chosen]]
 
 
 def follows(pairs: Pairs, index: Array) -> Array:
@@ -103,7 +99,7 @@ def _borders(chances: Array) -> Array:
 
 
 def _spread_out(order: Array, kinds: Array, n: int) -> Array:
-    """The first n in order, but for those of a kind that already has a third of them, which come when others run out."""
+    """The first n in order; those of a kind that already has a third of them wait until others run out."""
     most = max(n // 3, 1)
     places = np.empty(len(order), dtype=int)
     for kind in np.unique(kinds[order]):

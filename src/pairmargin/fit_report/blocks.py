@@ -15,6 +15,7 @@ from .traits import Trait
 
 Array = NDArray[Any]
 
+MARGIN = 40  # of the map, on both sides together
 SURE, DOUBTFUL = 0.9, 0.6  # confidence from which an item counts as sure, and below which as doubtful
 
 
@@ -33,7 +34,7 @@ class Size:
     counts: tuple[int, int, int]  # sure, fairly sure, doubtful
     share: float
     confidence: float  # the median
-    label: str = ""  # the most frequent one, with its share
+    label: tuple[str, str] = ("", "")  # the most frequent one, and its share
 
     @property
     def count(self) -> int:
@@ -71,12 +72,6 @@ class Profile:
     typical: Sequence[tuple[Face, str]]  # with how sure the model is
     doubtful: Sequence[tuple[Face, str]]
 
-    def bar(self, trait: Trait) -> tuple[float, float]:
-        """Left end and width of the bar of a trait, of 100 with 0 in the middle."""
-        reach = max(3.0, *(abs(each.effect) for each in self.traits))
-        width = 50 * abs(trait.effect) / reach
-        return (50 - width if trait.effect < 0 else 50), width
-
 
 @dataclass(frozen=True)
 class Profiles(FitBlock):
@@ -85,6 +80,12 @@ class Profiles(FitBlock):
     kind: ClassVar[str] = "profiles"
     profiles: Sequence[Profile]
     items: str  # "image", "table", "text" or "vector"
+
+    def bar(self, trait: Trait) -> tuple[float, float]:
+        """Left end and width of the bar of a trait, of 100 with 0 in the middle; all clusters have one scale."""
+        reach = max(abs(each.effect) for profile in self.profiles for each in profile.traits)
+        width = 50 * abs(trait.effect) / reach
+        return (50 - width if trait.effect < 0 else 50), width
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class PairCard:
     right: Face
     same: bool | None
     notes: Sequence[str]
-    suspicious: bool = False
+    broken: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,11 +137,18 @@ class PointMap(FitBlock):
     told: Mapping[str, Any]  # about every point, for the script: JSON
     broken: Sequence[tuple[int, int]] = ()  # places among the points of answers that are not kept
 
+    @property
+    def height(self) -> float:
+        """The drawing is as high as it needs to be."""
+        width, height = np.ptp(self.points, axis=0)
+        return round(MARGIN + (self.side - MARGIN) * float(np.clip(height / max(width, height, 1e-12), 0.3, 1)), 1)
+
     def placed(self) -> Array:
         """The points inside the drawing, both axes on one scale, (m, 2)."""
         low, high = self.points.min(0), self.points.max(0)
-        scale = (self.side - 40) / max(float((high - low).max()), 1e-12)
-        return np.asarray((self.points - (low + high) / 2) * (scale, -scale) + self.side / 2).round(1)
+        scale = (self.side - MARGIN) / max(float((high - low).max()), 1e-12)
+        middle = self.side / 2, self.height / 2
+        return np.asarray((self.points - (low + high) / 2) * (scale, -scale) + middle).round(1)
 
     def paths(self) -> Iterator[tuple[int, bool, str]]:
         """Cluster, whether it is of the doubtful ones, and a path that is a dot wherever it stops."""
@@ -167,7 +175,7 @@ class PointMap(FitBlock):
     @property
     def dot(self) -> float:
         """The width of a dot: smaller where there are many."""
-        return float(np.clip(300 / np.sqrt(len(self.points)), 5, 12).round(1))
+        return float(np.clip(300 / np.sqrt(len(self.points)), 5, 9).round(1))
 
     def data(self) -> dict[str, Any]:
         """What the script is told."""

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..estimator import MaxMarginClustering
+from ..estimator import FEWEST, MaxMarginClustering
 from ..exceptions import InvalidDataError
 from ..pairs import Pairs
 from ..readers import Items
@@ -122,18 +122,15 @@ class Findings:
         return np.asarray((one == other) == self.pairs.same)
 
     @cached_property
-    def trust(self) -> Array | None:
-        """The chance that each answer is no mistake, (m,), if the answers were judged."""
-        trust = getattr(self.model, "answer_trust_", None)
-        if trust is None or len(trust) != len(self.pairs) or not self.model.robust:
-            return None
-        return np.asarray(trust)
+    def is_judged(self) -> bool:
+        """Whether every answer was judged by networks that had not seen it."""
+        judged = len(getattr(self.model, "suspicious_pairs_", ())) == len(self.pairs) >= FEWEST
+        return judged and self.model.robust and len(self.sizes) > 1
 
     @cached_property
     def suspicion(self) -> Array:
         """The places of the answers, the most suspicious first, (m,)."""
-        order = getattr(self.model, "suspicious_pairs_", ())
-        return np.asarray(order) if len(order) == len(self.pairs) else np.arange(len(self.pairs))
+        return np.asarray(self.model.suspicious_pairs_) if self.is_judged else np.arange(len(self.pairs))
 
     @cached_property
     def truth(self) -> Array | None:

@@ -29,6 +29,7 @@ from .sections import (
     gists_of,
     labels_section,
     objective_section,
+    percent,
     profiles_section,
     questions_section,
     sizes_section,
@@ -174,7 +175,7 @@ def _scores(findings: Findings) -> dict[str, float]:
 def _lead(findings: Findings, source: str | None, n_learned: int | None) -> str:
     n, m, noun = len(findings), len(findings.pairs), findings.noun
     same = int(findings.pairs.same.sum())
-    told = f"{count(n, noun)}{f' of {shortened(source, 120)}' if source else ''}"
+    told = f"{count(n, noun)}{f' from {shortened(source, 120)}' if source else ''}"
     told += f", sorted by {count(m, 'answer')}" if m else ", sorted without any answer"
     told += f", {same:,} “same” and {m - same:,} “different”." if m else "."
     if n_learned is not None and n_learned < n:
@@ -188,13 +189,15 @@ def _numbers(findings: Findings, scores: Mapping[str, float]) -> list[tuple[str,
     if m:
         numbers.append((f"{int(findings.kept.sum()):,}", f"of {count(m, 'answer')} kept"))
     if scores:
-        numbers.append((f"{scores['accuracy']:.1%}", "in the right cluster, by the labels"))
+        numbers.append((f"{100 * scores['accuracy']:.1f}\N{NO-BREAK SPACE}%", "in the right cluster, by the labels"))
     else:
-        numbers.append((f"{np.median(findings.confidence):.0%}", "sure of the middle one: median confidence"))
+        numbers.append((percent(float(np.median(findings.confidence))), "sure of the middle one: median confidence"))
     return numbers
 
 
-def _facts(findings: Findings, source: str | None, seconds: Mapping[str, float] | None, map_told: str) -> dict[str, str]:
+def _facts(
+    findings: Findings, source: str | None, seconds: Mapping[str, float] | None, map_told: str
+) -> dict[str, str]:
     """The foot of the page: settings, time, versions."""
     model = findings.model
     libraries = [f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "torch")]

@@ -57,7 +57,7 @@ def _caption(findings: Findings, n_shown: int, method: str, n_broken: int) -> st
     else:
         told.append(f"{alike} ({NAMES.get(method, method)} of its codes; distances between far groups mean nothing).")
     if (findings.confidence < DOUBTFUL).any():
-        told.append(f"Paler dots: less sure than {DOUBTFUL:.0%}.")
+        told.append(f"Paler dots: less sure than {100 * DOUBTFUL:.0f} %.")
     if n_broken:
         told.append("Lines: answers that are not kept.")
     return " ".join(filter(None, told))
@@ -76,4 +76,3 @@ def _told(findings: Findings, rows: Array, columns: list[str]) -> dict[str, Any]
     if findings.truth is not None:
         told["label"] = [shortened(label or "", LETTERS) for label in findings.truth[rows].tolist()]
     return told
-

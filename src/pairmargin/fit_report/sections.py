@@ -9,17 +9,18 @@ import numpy as np
 
 from ..looks import parts_of
 from ..query import open_questions
-from ..report import Block, Chart, Section, Series
+from ..report import Chart, Section, Series
 from .blocks import DOUBTFUL, SURE, Crossing, PairCard, PairCards, Profile, Profiles, Size, Sizes
-from .faces import face, shortened
+from .faces import Face, face, shortened
 from .findings import Array, Findings
 from .traits import Trait
 
-FACES = 360  # most faces of members on the whole page
-TYPICAL = {"image": (6, 24), "text": (2, 4), "table": (3, 6), "vector": (3, 6)}  # faces of a cluster: fewest, most
+FACES = 240  # typical members on the whole page, about
+TYPICAL = {"image": 24, "text": 4, "table": 6, "vector": 6}  # members of a cluster that are shown, if it is one of few
+LEAST_SURE = {"image": 8, "text": 2, "table": 3, "vector": 3}
 CARDS = 30  # clusters that are shown in full
 LINES = 60  # clusters in the chart of sizes
-BROKEN, DOUBTED = 24, 6  # answers that are shown: those not kept, and those that are kept but look wrong
+BROKEN, SUSPECTS = 24, 6  # answers that are shown: those not kept, and the most suspicious of the others
 QUESTIONS = 12
 CANDIDATES = 2000  # items of which the questions are chosen
 CELLS = 5  # of a row in a pair
@@ -55,17 +56,13 @@ def sizes_section(findings: Findings, gists: Mapping[int, str]) -> Section:
     left = list(findings.sizes.values())[LINES:]
     rest = f"… and {count(len(left), 'smaller cluster')} with {sum(left):,} {findings.noun}s" if left else ""
     lines = [_size(findings, cluster, gists.get(cluster, "")) for cluster in shown]
-    sure, doubtful = (findings.confidence >= SURE).mean(), (findings.confidence < DOUBTFUL).mean()
+    noun, sure, doubtful = findings.noun, (findings.confidence >= SURE).mean(), (findings.confidence < DOUBTFUL).mean()
     text = (
-        f"The model is at least {SURE:.0%} sure of {sure:.0%} of the {findings.noun}s, and less than {DOUBTFUL:.0%} "
-        f"sure of {doubtful:.0%}. Confidence is the chance of the cluster that {_article(findings.noun)} was put in; "
-        "the answers say how much of it to believe."
+        f"The model is at least {percent(SURE)} sure of {percent(sure, whole=True)} of the {noun}s, and less than "
+        f"{percent(DOUBTFUL)} sure of {percent(doubtful, whole=True) if doubtful else 'none'}. Confidence is the "
+        f"chance, in the eyes of the model, that a {noun} belongs to its cluster; here is the median."
     )
     return Section("The clusters", [text], [Sizes(lines, findings.noun, findings.truth is not None, rest)])
-
-
-def _article(noun: str) -> str:
-    return f"a {noun}"
 
 
 def _size(findings: Findings, cluster: int, gist: str) -> Size:
@@ -76,13 +73,14 @@ def _size(findings: Findings, cluster: int, gist: str) -> Size:
     return Size(cluster, gist, counts, share, float(np.median(confidence)), _most_frequent(findings, cluster))
 
 
-def _most_frequent(findings: Findings, cluster: int) -> str:
-    """The label that most members have, with its share of those that have one."""
-    if findings.truth is None:
-        return ""
-    labels = [label for label in findings.truth[findings.members(cluster)] if label is not None]
-    names, counts = np.unique(labels, return_counts=True) if labels else ([], np.zeros(1))
-    return f"{shortened(str(names[counts.argmax()]), 24)} {counts.max() / len(labels):.0%}" if labels else ""
+def _most_frequent(findings: Findings, cluster: int) -> tuple[str, str]:
+    """The label that most members have, and its share of those that have one."""
+    truth = findings.truth
+    labels = [] if truth is None else [label for label in truth[findings.members(cluster)] if label is not None]
+    if not labels:
+        return "", ""
+    names, counts = np.unique(labels, return_counts=True)
+    return shortened(str(names[counts.argmax()]), 24), percent(counts.max() / len(labels), whole=True)
 
 
 def labels_section(findings: Findings, scores: Mapping[str, float]) -> Section | None:
@@ -91,7 +89,7 @@ def labels_section(findings: Findings, scores: Mapping[str, float]) -> Section |
         return None
     known = np.array([label is not None for label in findings.truth])
     names, inverse = np.unique(findings.truth[known].astype(str), return_inverse=True)
-    clusters = sorted(list(findings.sizes)[:CROSSED])
+    clusters = np.sort(list(findings.sizes)[:CROSSED])
     counts = np.zeros((len(names), max(findings.sizes) + 1), dtype=int)
     np.add.at(counts, (inverse, findings.cluster[known]), 1)
     largest = np.sort(np.argsort(-counts.sum(1), kind="stable")[:CROSSED])
@@ -99,11 +97,12 @@ def labels_section(findings: Findings, scores: Mapping[str, float]) -> Section |
     left = count(len(names) - CROSSED, "smaller label") if len(names) > CROSSED else ""
     text = [
         f"The labels were not learned from; they only score. Each cluster is matched with one label, and "
-        f"{scores['accuracy']:.1%} of the {findings.noun}s are then in the right one. The adjusted Rand index is "
-        f"{scores['adjusted_rand']:.3f}: 0 is chance, 1 is perfect.",
+        f"{100 * scores['accuracy']:.1f}\N{NO-BREAK SPACE}% of the {findings.noun}s are then in the right one. The "
+        f"adjusted Rand index is {scores['adjusted_rand']:.3f}: 0 is chance, 1 is perfect.",
         f"Not shown: {left}." if left else "",
     ]
-    block = Crossing([shortened(str(names[k]), 40) for k in order], clusters, counts[np.ix_(order, clusters)].tolist())
+    shown = counts[np.ix_(order, clusters)].tolist()
+    block = Crossing([shortened(str(names[k]), 40) for k in order], clusters.tolist(), shown)
     return Section("Against the labels", [paragraph for paragraph in text if paragraph], [block])
 
 
@@ -111,9 +110,9 @@ def profiles_section(findings: Findings, traits: Traits) -> Section:
     """What is typical of each cluster."""
     shown = list(findings.sizes)[:CARDS]
     kind, noun = findings.items.kind, findings.noun
-    fewest, most = TYPICAL[kind]
-    n_typical = int(np.clip(FACES * 2 // 3 // len(shown), fewest, most))
-    profiles = [_profile(findings, cluster, traits[cluster], n_typical, max(n_typical // 2, 1)) for cluster in shown]
+    n_doubtful = LEAST_SURE[kind]
+    n_typical = int(np.clip(FACES // len(shown), n_doubtful, TYPICAL[kind])) // n_doubtful * n_doubtful  # in full lines
+    profiles = [_profile(findings, cluster, traits[cluster], n_typical, n_doubtful) for cluster in shown]
     text = [
         f"First the {noun}s that are nearest to the centre of their cluster, then those that the model is least sure "
         "of, with the chance that they belong there."
@@ -131,67 +130,67 @@ def profiles_section(findings: Findings, traits: Traits) -> Section:
 
 def _profile(findings: Findings, cluster: int, traits: Sequence[Trait], n_typical: int, n_doubtful: int) -> Profile:
     size = findings.sizes[cluster]
-    facts = f"{count(size, findings.noun)}, {size / len(findings):.0%}"
-    if label := _most_frequent(findings, cluster):
-        facts += f"; {label}"
+    facts = f"{count(size, findings.noun)}, {percent(size / len(findings), whole=True)} of all"
+    label, share = _most_frequent(findings, cluster)
+    if label:
+        facts += f"; {share} are labelled {label}"
     columns = [trait.column for trait in traits[:4] if trait.column]
     typical = findings.typical(cluster, n_typical)
-    doubtful = np.array([row for row in findings.doubtful(cluster, n_typical + n_doubtful) if row not in set(typical)])
-    groups = (
-        [(face(findings.items, int(row), columns), percent(findings.confidence[row])) for row in rows]
-        for rows in (typical, doubtful[:n_doubtful])
-    )
-    return Profile(cluster, facts, traits, columns, *groups)
+    doubtful = findings.doubtful(cluster, n_typical + n_doubtful)
+    doubtful = doubtful[~np.isin(doubtful, typical)]
+
+    def shown(rows: Array) -> list[tuple[Face, str]]:
+        return [(face(findings.items, int(row), columns), percent(findings.confidence[row])) for row in rows]
+
+    return Profile(cluster, facts, traits, columns, shown(typical), shown(doubtful[:n_doubtful]))
 
 
-def percent(chance: float) -> str:
-    """A chance in whole percent that never claims to be certain."""
-    return "> 99 %" if chance > 0.99 else "< 1 %" if chance < 0.01 else f"{chance:.0%}".replace("%", " %")
+def percent(share: float, *, whole: bool = False) -> str:
+    """A share in percent; unless it is counted on the whole, it never claims to be certain."""
+    if not whole and not 0.01 <= share <= 0.99:
+        return ("> 99 %" if share > 0.5 else "< 1 %").replace(" ", "\N{NO-BREAK SPACE}")
+    return f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
 
 
 # The answers
 
 
 def answers_section(findings: Findings, columns: Sequence[str]) -> Section:
-    """Which answers are kept, those first that look like mistakes."""
-    m, pairs, kept = len(findings.pairs), findings.pairs, findings.kept
+    """Which answers are kept, and those that look like mistakes."""
+    pairs, kept, m = findings.pairs, findings.kept, len(findings.pairs)
     if not m:
         return Section("The answers", ["There were none: the clusters come from the data alone."], [])
-    broken = [int(k) for k in findings.suspicion if not kept[k]]
-    doubted = [int(k) for k in findings.suspicion if kept[k] and _is_doubted(findings, int(k))]
+    broken, held = (findings.suspicion[these[findings.suspicion]] for these in (~kept, kept))
+    suspects = held[: min(SUSPECTS, m // 10)] if findings.is_judged else held[:0]
     same, different = (f"{int((kept & kind).sum()):,} of {kind.sum():,}" for kind in (pairs.same, ~pairs.same))
-    text = [f"Kept are {same} “same” and {different} “different”."]
-    if broken:
-        text.append(
-            f"{count(len(broken), 'answer')} {'is' if len(broken) == 1 else 'are'} not kept: the two items say otherwise, "
-            "by what was learned from all answers. Look at these again, the most suspicious first."
-        )
+    text = [f"The clusters agree with {same} “same” and with {different} “different”."]
+    if findings.is_judged and findings.model.error_rate_:
+        text.append(f"About {percent(findings.model.error_rate_)} of the answers seem to be mistakes.")
+    if len(broken):
+        text.append(f"Not kept: {count(len(broken), 'answer')}, because too much else speaks against it.")
     if len(broken) > BROKEN:
         text.append(f"Here are {BROKEN} of them.")
-    if findings.model.error_rate_:
-        text.append(f"About {findings.model.error_rate_:.0%} of the answers seem to be mistakes.")
-    if doubted:
-        text.append(f"{count(len(doubted), 'answer')} {'is' if len(doubted) == 1 else 'are'} kept but doubtful.")
-    shown = broken[:BROKEN] + doubted[:DOUBTED]
-    cards = [_answer(findings, place, columns) for place in shown]
-    blocks: list[Block] = [PairCards(cards, findings.items.kind)] if cards else []
-    return Section("The answers", [" ".join(text)], blocks)
-
-
-def _is_doubted(findings: Findings, place: int) -> bool:
-    return findings.trust is not None and bool(findings.trust[place] < 0.5)
+    if len(suspects):
+        then = "Then come" if len(broken) else "Here are"
+        text.append(
+            f"{then} the {len(suspects)} that are kept but fit the others least: if there are mistakes, they are "
+            "likely among these."
+        )
+    cards = [_answer(findings, k, columns) for k in (*broken[:BROKEN].tolist(), *suspects.tolist())]
+    return Section("The answers", [" ".join(text)], [PairCards(cards, findings.items.kind)] if cards else [])
 
 
 def _answer(findings: Findings, place: int, columns: Sequence[str]) -> PairCard:
     i, j = findings.pairs.index[place].tolist()
     one, other = findings.cluster[[i, j]].tolist()
-    notes = [f"both in cluster {one}" if one == other else f"in clusters {one} and {other}"]
-    if not findings.kept[place]:
-        notes[0] = f"not kept: {notes[0]}"
-    if findings.trust is not None and findings.trust[place] < 1:
-        notes.append(f"right with a chance of {percent(findings.trust[place])}")
-    faces = (face(findings.items, row, columns[:CELLS]) for row in (i, j))
-    return PairCard(*faces, bool(findings.pairs.same[place]), notes, _is_doubted(findings, place))
+    broken, trust = not findings.kept[place], 1.0
+    note = f"{'not kept' if broken else 'kept'}: {f'both in {one}' if one == other else f'in {one} and {other}'}"
+    if findings.is_judged:
+        trust = float(findings.model.answer_trust_[place])
+    if trust < 1:
+        note += f"; right with a chance of {percent(trust)}"
+    left, right = (face(findings.items, row, columns[:CELLS]) for row in (i, j))
+    return PairCard(left, right, bool(findings.pairs.same[place]), [note], broken)
 
 
 def questions_section(findings: Findings, columns: Sequence[str]) -> Section:
@@ -208,7 +207,7 @@ def questions_section(findings: Findings, columns: Sequence[str]) -> Section:
     )
     cards = [_question(findings, pair, float(p), columns) for pair, p in zip(index, chance, strict=True)]
     text = (
-        f"These answers would teach the model most: on the left {_article(findings.noun)} that it cannot place, on the "
+        f"These answers would teach the model most: on the left a {findings.noun} that it cannot place, on the "
         f"right one that is typical of a cluster. None of them follows from an answer that is already there."
     )
     if not cards:

@@ -52,7 +52,7 @@ class _Feature:
     def told(self, mean: float) -> str:
         """A mean in the units of the file."""
         if self.column.kind in ("flag", "category"):
-            return f"{mean:.0%}"
+            return f"{100 * mean:.0f} %"
         value = mean * self.column.scale + self.column.shift
         if self.column.kind in ("date", "zoned date"):
             return str(np.datetime64(round(value * DAY), "us").astype("datetime64[D]"))
@@ -145,7 +145,7 @@ def _words(findings: Findings, most: int) -> dict[int, list[Trait]]:
         effect = np.sqrt(here) - np.sqrt(elsewhere)
         best = np.argsort(-effect, kind="stable")[:most]
         found[cluster] = [
-            Trait(names[j], f"{here[j]:.0%}", f"{elsewhere[j]:.0%}", float(effect[j]), names[j])
+            Trait(names[j], f"{100 * here[j]:.0f} %", f"{100 * elsewhere[j]:.0f} %", float(effect[j]), names[j])
             for j in best.tolist()
             if effect[j] > 0
         ]

@@ -18,6 +18,7 @@ from ..validation import check_rules, integer
 
 Array = NDArray[Any]
 
+TSNE_ITERATIONS = 500  # enough from the main directions
 MAPS = ("pca", "tsne", "umap")
 
 
@@ -67,7 +68,8 @@ def _neighbour_map(method: str, shown: Any, seed: int) -> tuple[Any, str]:
     n = shown.shape[0]
     if method == "tsne":
         start = _tsne_start(shown, seed)
-        return TSNE(perplexity=min(30.0, max((n - 1) / 3, 1.0)), init=start, random_state=seed), "t-SNE"
+        perplexity = min(30.0, max((n - 1) / 3, 1.0))
+        return TSNE(perplexity=perplexity, init=start, max_iter=TSNE_ITERATIONS, random_state=seed), "t-SNE"
     if method != "umap":
         raise InvalidParameterError(unknown_name("method", method, MAPS))
     return need("umap", 'method="umap"').UMAP(n_neighbors=min(15, n - 1), random_state=seed, n_jobs=1), "UMAP"
