@@ -217,7 +217,7 @@ def questions_section(findings: Findings, columns: Sequence[str]) -> Section:
 
 def _question(findings: Findings, pair: Array, chance: float, columns: Sequence[str]) -> PairCard:
     left, right = (face(findings.items, int(row), columns[:CELLS]) for row in pair)
-    note = f"the same with a chance of {percent(chance)}; right: typical of cluster {findings.cluster[pair[1]]}"
+    note = f"{percent(chance)} the same; right: typical of cluster {findings.cluster[pair[1]]}"
     return PairCard(left, right, None, [note])
 
 
