@@ -28,6 +28,7 @@ PARTS = {
     "cli_data": "cli",
     "cli_experiment": "cli",
     "cli_files": "cli",
+    "cli_help": "cli",
     "cli_progress": "cli",
 }  # files that are one room with another
 ALONE = {"pairs", "metrics", "exceptions"}  # these import nothing of ours but `exceptions`

@@ -6,7 +6,7 @@ COMMANDS = {
     "evaluate": "Hold a model against answers that it has not learned from.",
     "demo": "Cluster handwritten digits from 100 answers and write a report.",
     "data": "See which data sets there are, and download them.",
-    "experiment": "Run the paper's experiments, and see what came out.",
+    "experiment": "Run the paper's experiments, and tell what came out.",
 }
 
 HELP = f"""\
