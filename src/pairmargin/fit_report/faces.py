@@ -41,9 +41,8 @@ def face(items: Items, row: int, columns: Iterable[str] = (), letters: int = EXC
     if items.kind == "image":
         return _picture(items, row, name)
     if items.kind == "table" and isinstance(items.faces, RowFaces):
-        cells = items.faces.cells(row)
-        shown = [column for column in columns if column in cells]
-        return Face(name, "table", cells=[(column, shortened(cells[column], NAME)) for column in shown])
+        cells = items.faces.cells(row, columns)
+        return Face(name, "table", cells=[(column, shortened(value, NAME)) for column, value in cells.items()])
     return Face(name, items.kind, shortened(items.faces[row], letters))
 
 

@@ -13,7 +13,7 @@ from .blocks import DOUBTFUL, PointMap
 from .faces import face, picture_sheet, shortened
 from .findings import Array, Findings
 
-POINTS = 2500  # on the map; t-SNE of so many takes some seconds
+POINTS = 2000  # on the map; t-SNE of so many takes some seconds
 LINES = 200  # most answers that are drawn
 LETTERS = 120  # that are told about a point
 CELLS = 4
