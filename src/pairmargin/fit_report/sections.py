@@ -23,6 +23,7 @@ LINES = 60  # clusters in the chart of sizes
 BROKEN, SUSPECTS = 24, 6  # answers that are shown: those not kept, and the most suspicious of the others
 QUESTIONS = 12
 CANDIDATES = 2000  # items of which the questions are chosen
+LANDMARKS = 10  # members nearest to the centre, the surest of which stands for its cluster
 CELLS = 5  # of a row in a pair
 CROSSED = 20  # labels, and clusters, in the table of both
 
@@ -196,7 +197,8 @@ def _answer(findings: Findings, place: int, columns: Sequence[str]) -> PairCard:
 def questions_section(findings: Findings, columns: Sequence[str]) -> Section:
     """Pairs that are worth asking about."""
     least_sure = np.argsort(findings.confidence, kind="stable")[:CANDIDATES]
-    landmarks = np.array([findings.typical(cluster, 1)[0] for cluster in findings.sizes])
+    central = [findings.typical(cluster, LANDMARKS) for cluster in findings.sizes]
+    landmarks = np.array([rows[findings.confidence[rows].argmax()] for rows in central])
     index, chance = open_questions(
         least_sure,
         findings.chances(least_sure),

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from ..readers.columns import DAY, Column
 from .findings import ROWS, Array, Findings
 
-TEXTS, LETTERS = 10_000, 20_000  # texts whose words are counted, and how much of each
+TEXTS, LETTERS = 5000, 2000  # texts whose words are counted, and how much of each
 WORDS = 20_000
 LEAST = 0.2  # standard deviations that a mean must be off, to be worth a line
 
