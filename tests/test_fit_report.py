@@ -46,8 +46,8 @@ HOSTILE = [
 TAGS = re.findall(
     r"\w+",
     """html head meta title link style body header main footer section nav article details summary h1 h2 h3 p ul li dl
-    dt dd div span a bdi small strong button noscript figure figcaption table thead tbody tr th td svg g path rect circle
-    text img script""",
+    dt dd div span a bdi small strong button noscript figure figcaption table thead tbody tr th td svg g path rect
+    circle text img script""",
 )
 
 
