@@ -23,7 +23,7 @@ from pairmargin.fit_report import build_report
 from pairmargin.fit_report.blocks import PointMap, Profiles, Size, Sizes
 from pairmargin.fit_report.faces import SIDE, face, shortened
 from pairmargin.fit_report.findings import Findings
-from pairmargin.fit_report.sections import answers_section, profiles_section, questions_section
+from pairmargin.fit_report.sections import answers_section, percent, profiles_section, questions_section
 from pairmargin.fit_report.traits import number, traits_of
 from pairmargin.plotting.flat_points import flat_points
 
@@ -262,6 +262,15 @@ def test_answers_that_are_not_kept_are_shown_with_both_items(built: tuple[Items,
     assert '<path class="broken" d="M' in html
 
 
+@pytest.mark.parametrize(("took", "told"), [(5.2, "took 8 seconds"), (600, "took 10 minutes")])
+def test_the_head_says_how_long_it_took_and_what_was_learned_from(rows: Items, took: float, told: str) -> None:
+    seconds = {"reading": 3.1, "fitting": took}
+    html = build_report(rows, fitted(rows), PAIRS, seconds=seconds, n_learned=30, map_method="pca")
+    assert told in html
+    assert "learned from 30 of them" in html
+    assert f"reading 3.1 s, fitting {took:.1f} s" in html
+
+
 def test_without_labels_nothing_is_scored(rows: Items) -> None:
     html = build_report(replace(rows, truth=None), fitted(rows), PAIRS, map_method="pca")
     assert "Against the labels" not in html
@@ -393,6 +402,21 @@ def test_numbers_are_short(value: float, told: str) -> None:
     assert number(value) == told
 
 
+@pytest.mark.parametrize(
+    ("share", "chance", "counted"),
+    [
+        (0, "< 1 %", "0 %"),
+        (0.004, "< 1 %", "< 1 %"),
+        (0.5, "50 %", "50 %"),
+        (0.996, "> 99 %", "> 99 %"),
+        (1, "> 99 %", "100 %"),
+    ],
+)
+def test_no_chance_is_said_to_be_certain(share: float, chance: str, counted: str) -> None:
+    assert percent(share).replace("\N{NO-BREAK SPACE}", " ") == chance
+    assert percent(share, whole=True).replace("\N{NO-BREAK SPACE}", " ") == counted
+
+
 # Faces
 
 
@@ -467,7 +491,7 @@ def test_many_items_and_clusters_make_no_endless_page(kind: str, tmp_path: Path)
 
 
 def test_bars_have_the_lengths_of_their_counts() -> None:
-    block = Sizes([Size(0, "", (6, 2, 0), 0.8, 0.9), Size(1, "", (1, 0, 1), 0.2, 0.9)], "row")
+    block = Sizes([Size(0, "", (6, 2, 0), "80 %", "90 %"), Size(1, "", (1, 0, 1), "20 %", "90 %")], "row")
     assert list(block.bars(block.sizes[0])) == [(0, 75, 0), (75, 25, 1)]
     assert list(block.bars(block.sizes[1])) == [(0, 12.5, 0), (12.5, 12.5, 2)]
 
@@ -482,6 +506,8 @@ def test_map_shows_every_point_once_inside_its_frame() -> None:
     drawn = sorted(dot for *_, path in shown.paths() for dot in re.findall(r"M([\d.]+) ([\d.]+)h0", path))
     assert drawn == sorted((f"{x:g}", f"{y:g}") for x, y in placed.tolist())
     assert {(k, pale) for k, pale, _ in shown.paths()} == {(k, pale) for k in range(3) for pale in (False, True)}
+    for x, y, k in shown.middles():
+        assert [x, y] in placed[cluster == k].tolist()
     assert shown.lines() == "M{:g} {:g}L{:g} {:g}".format(*placed[0], *placed[59])
 
 

@@ -32,8 +32,8 @@ class Size:
     cluster: int
     gist: str
     counts: tuple[int, int, int]  # sure, fairly sure, doubtful
-    share: float
-    confidence: float  # the median
+    share: str  # of all items
+    confidence: str  # the median
     label: tuple[str, str] = ("", "")  # the most frequent one, and its share
 
     @property
@@ -165,12 +165,12 @@ class PointMap(FitBlock):
         return "".join("M{:g} {:g}L{:g} {:g}".format(*placed[list(ends)].ravel()) for ends in self.broken)
 
     def middles(self) -> Iterator[tuple[float, float, int]]:
-        """Where the number of each cluster stands."""
+        """Where the number of each cluster stands: on the dot that is nearest to its middle."""
         placed = self.placed()
         for cluster, _ in self.legend:
             own = placed[self.cluster == cluster]
             if len(own):
-                yield *np.median(own, axis=0).round(1).tolist(), cluster
+                yield *own[np.square(own - np.median(own, axis=0)).sum(1).argmin()].tolist(), cluster
 
     @property
     def dot(self) -> float:

@@ -152,7 +152,7 @@ def build_report(
     ]
     report = Report(
         title or f"{count(len(items), findings.noun)} in {count(len(findings.sizes), 'cluster')}",
-        _lead(findings, source, n_learned),
+        _lead(findings, source, seconds, n_learned),
         _numbers(findings, scores),
         [section for section in sections if section is not None],
         _facts(findings, source, seconds, the_map.caption),
@@ -172,15 +172,21 @@ def _scores(findings: Findings) -> dict[str, float]:
     }
 
 
-def _lead(findings: Findings, source: str | None, n_learned: int | None) -> str:
+def _lead(findings: Findings, source: str | None, seconds: Mapping[str, float] | None, n_learned: int | None) -> str:
     n, m, noun = len(findings), len(findings.pairs), findings.noun
     same = int(findings.pairs.same.sum())
     told = f"{count(n, noun)}{f' from {shortened(source, 120)}' if source else ''}"
     told += f", sorted by {count(m, 'answer')}" if m else ", sorted without any answer"
     told += f", {same:,} “same” and {m - same:,} “different”." if m else "."
     if n_learned is not None and n_learned < n:
-        told += f" Learned from {n_learned:,} of them; the others were put where they belong by that."
+        told += f" The model learned from {n_learned:,} of them, and put the others where they belong by that."
+    if seconds:
+        told += f" All that took {_duration(sum(seconds.values()))}."
     return told
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} seconds" if seconds < 120 else f"{seconds / 60:.0f} minutes"
 
 
 def _numbers(findings: Findings, scores: Mapping[str, float]) -> list[tuple[str, str]]:

@@ -70,8 +70,8 @@ def _size(findings: Findings, cluster: int, gist: str) -> Size:
     confidence = findings.confidence[findings.members(cluster)]
     sure, doubtful = int((confidence >= SURE).sum()), int((confidence < DOUBTFUL).sum())
     counts = sure, len(confidence) - sure - doubtful, doubtful
-    share = len(confidence) / len(findings)
-    return Size(cluster, gist, counts, share, float(np.median(confidence)), _most_frequent(findings, cluster))
+    share, median = percent(len(confidence) / len(findings), whole=True), percent(float(np.median(confidence)))
+    return Size(cluster, gist, counts, share, median, _most_frequent(findings, cluster))
 
 
 def _most_frequent(findings: Findings, cluster: int) -> tuple[str, str]:
@@ -147,10 +147,10 @@ def _profile(findings: Findings, cluster: int, traits: Sequence[Trait], n_typica
 
 
 def percent(share: float, *, whole: bool = False) -> str:
-    """A share in percent; unless it is counted on the whole, it never claims to be certain."""
-    if not whole and not 0.01 <= share <= 0.99:
-        return ("> 99 %" if share > 0.5 else "< 1 %").replace(" ", "\N{NO-BREAK SPACE}")
-    return f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
+    """A share in percent; none and all are only said of what was counted on the whole, never of chances."""
+    if (whole and share in (0, 1)) or 0.01 <= share <= 0.99:
+        return f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
+    return ("> 99 %" if share > 0.5 else "< 1 %").replace(" ", "\N{NO-BREAK SPACE}")
 
 
 # The answers
@@ -209,8 +209,8 @@ def questions_section(findings: Findings, columns: Sequence[str]) -> Section:
     )
     cards = [_question(findings, pair, float(p), columns) for pair, p in zip(index, chance, strict=True)]
     text = (
-        f"These answers would teach the model most: on the left a {findings.noun} that it cannot place, on the "
-        f"right one that is typical of a cluster. None of them follows from an answer that is already there."
+        f"These answers would teach the model most: one of the {findings.noun}s that it is least sure of, and "
+        "one that is typical of a cluster. None of them follows from an answer that is already there."
     )
     if not cards:
         text = "There is nothing left that the model is unsure of, or that does not follow from the answers."
@@ -219,7 +219,7 @@ def questions_section(findings: Findings, columns: Sequence[str]) -> Section:
 
 def _question(findings: Findings, pair: Array, chance: float, columns: Sequence[str]) -> PairCard:
     left, right = (face(findings.items, int(row), columns[:CELLS]) for row in pair)
-    note = f"{percent(chance)} the same; right: typical of cluster {findings.cluster[pair[1]]}"
+    note = f"{percent(chance)} the same; the second is typical of cluster {findings.cluster[pair[1]]}"
     return PairCard(left, right, None, [note])
 
 
