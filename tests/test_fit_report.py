@@ -54,12 +54,11 @@ TAGS = re.findall(
 class Labels(NamedTuple):
     cluster: np.ndarray
     confidence: np.ndarray
-    second: np.ndarray
 
 
 def labels(cluster: Any, confidence: Any = 0.9) -> Labels:
     cluster = np.asarray(cluster)
-    return Labels(cluster, np.broadcast_to(np.asarray(confidence, dtype=float), cluster.shape), cluster)
+    return Labels(cluster, np.broadcast_to(np.asarray(confidence, dtype=float), cluster.shape))
 
 
 # Items of every kind, in two groups

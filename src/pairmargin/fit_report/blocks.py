@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..report import N_COLOURS, Block
+from ..report import Block
 from .faces import Face
 from .traits import Trait
 
@@ -184,8 +184,3 @@ class PointMap(FitBlock):
         return {"x": x.tolist(), "y": y.tolist(), "cluster": self.cluster.tolist(), "sure": confidence.tolist()} | dict(
             self.told
         )
-
-
-def colour(cluster: int) -> int:
-    """The colour of a cluster, by its number in the style sheet."""
-    return cluster % N_COLOURS

@@ -22,16 +22,13 @@ NOUNS = {"table": "row", "vector": "vector", "image": "picture", "text": "text"}
 
 
 class Labels(Protocol):
-    """The cluster of every item, the chance that it is the right one, and the next best cluster, of shape (n,) each."""
+    """The cluster of every item and the chance that it is the right one, of shape (n,) each."""
 
     @property
     def cluster(self) -> Array: ...
 
     @property
     def confidence(self) -> Array: ...
-
-    @property
-    def second(self) -> Array: ...
 
 
 @dataclass(frozen=True, eq=False)

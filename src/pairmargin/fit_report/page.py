@@ -197,7 +197,7 @@ def _numbers(findings: Findings, scores: Mapping[str, float]) -> list[tuple[str,
     if scores:
         numbers.append((f"{100 * scores['accuracy']:.1f}\N{NO-BREAK SPACE}%", "in the right cluster, by the labels"))
     else:
-        numbers.append((percent(float(np.median(findings.confidence))), "sure of the middle one: median confidence"))
+        numbers.append((percent(float(np.median(findings.confidence))), "median confidence"))
     return numbers
 
 

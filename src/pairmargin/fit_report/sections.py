@@ -90,11 +90,10 @@ def labels_section(findings: Findings, scores: Mapping[str, float]) -> Section |
         return None
     known = np.array([label is not None for label in findings.truth])
     names, inverse = np.unique(findings.truth[known].astype(str), return_inverse=True)
-    clusters = np.sort(list(findings.sizes)[:CROSSED])
-    counts = np.zeros((len(names), max(findings.sizes) + 1), dtype=int)
-    np.add.at(counts, (inverse, findings.cluster[known]), 1)
-    largest = np.sort(np.argsort(-counts.sum(1), kind="stable")[:CROSSED])
-    order = largest[np.argsort(counts[np.ix_(largest, clusters)].argmax(1), kind="stable")]
+    clusters, cluster = np.sort(list(findings.sizes)[:CROSSED]), findings.cluster[known]
+    largest = np.sort(np.argsort(-np.bincount(inverse), kind="stable")[:CROSSED])
+    counts = np.array([np.bincount(cluster[inverse == k], minlength=clusters[-1] + 1)[clusters] for k in largest])
+    order = np.argsort(counts.argmax(1), kind="stable")  # so that the large numbers go down from left to right
     left = count(len(names) - CROSSED, "smaller label") if len(names) > CROSSED else ""
     text = [
         f"The labels were not learned from; they only score. Each cluster is matched with one label, and "
@@ -102,8 +101,8 @@ def labels_section(findings: Findings, scores: Mapping[str, float]) -> Section |
         f"adjusted Rand index is {scores['adjusted_rand']:.3f}: 0 is chance, 1 is perfect.",
         f"Not shown: {left}." if left else "",
     ]
-    shown = counts[np.ix_(order, clusters)].tolist()
-    block = Crossing([shortened(str(names[k]), 40) for k in order], clusters.tolist(), shown)
+    shown = [shortened(str(names[k]), 40) for k in largest[order]]
+    block = Crossing(shown, clusters.tolist(), counts[order].tolist())
     return Section("Against the labels", [paragraph for paragraph in text if paragraph], [block])
 
 
