@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from rich.console import Console
 from rich.progress import Progress
 from sklearn.datasets import load_iris
@@ -230,6 +231,47 @@ def test_bad_input_is_told_in_a_line(case, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["answers.csv", "data.csv"]
 
 
+@pytest.mark.usefixtures("quick")
+def test_answers_that_contradict_each_other_are_named_by_their_lines(tmp_path):
+    data, _ = write_clouds(tmp_path, 100)
+    answers = write(tmp_path / "odd.csv", "a,b,same", "1,3,yes", "3,5,yes", "1,5,no", "0,1,no")
+    arguments = "fit", data, "--pairs", answers, "--clusters", "2", "--sample", "50", "--out", tmp_path / "out"
+    refused(run(*arguments), 'line 4 of odd.csv: (1, 5) is "different" but line 2 of odd.csv')
+    assert run(*arguments, "--on-conflict", "drop").exit_code == 0
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("ending", ["npy", "npz"])
+def test_vectors_and_sparse_vectors(ending, tmp_path):
+    data, answers = write_clouds(tmp_path, 200)
+    vectors = np.loadtxt(data, delimiter=",", skiprows=1)
+    path = tmp_path / f"vectors.{ending}"
+    if ending == "npy":
+        np.save(path, vectors)
+    else:
+        sp.save_npz(path, sp.csr_array(vectors))
+    out = tmp_path / "out"
+    assert run("fit", path, "--pairs", answers, "--clusters", "2", "--sample", "150", "--out", out).exit_code == 0
+    assert run("predict", out / "model.safetensors", path, "--out", tmp_path / "new.csv").exit_code == 0
+    clusters = np.loadtxt(out / "labels.csv", delimiter=",", skiprows=1, dtype=str)[:, 1].astype(int)
+    assert max(np.mean(clusters == np.arange(200) % 2), np.mean(clusters != np.arange(200) % 2)) > 0.9
+    assert len((tmp_path / "new.csv").read_text().splitlines()) == 201
+
+
+@pytest.mark.usefixtures("quick")
+def test_texts_of_a_folder(tmp_path):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for k in range(6):
+        write(folder / f"cat{k}.txt", f"the cat sat on the mat with dog {k} and cat")
+        write(folder / f"stock{k}.txt", f"stock market prices fell on trading {k} market")
+    answers = write(tmp_path / "answers.csv", "a,b,same", "cat0.txt,cat1.txt,same", "cat0.txt,stock0.txt,different")
+    out = tmp_path / "out"
+    assert run("fit", folder, "--pairs", answers, "--clusters", "2", "--out", out).exit_code == 0
+    rows = [line.split(",")[:2] for line in (out / "labels.csv").read_text().splitlines()[1:]]
+    assert len({(name[:3], cluster) for name, cluster in rows}) == 2
+
+
 def test_wrong_encoding(tmp_path):
     (tmp_path / "data.csv").write_bytes("name,a\nf1,1\nné,2\n".encode("latin-1"))
     answers = write(tmp_path / "answers.csv", *ANSWERS)
@@ -303,6 +345,10 @@ def test_a_full_disk_leaves_nothing_half_written(iris, model, tmp_path, monkeypa
     for folder in ("there", "new"):
         refused(run(*fit, tmp_path / folder), f"{tmp_path / folder} cannot be written: no space left on device")
     refused(run("predict", model, iris / "flowers.csv", "--out", tmp_path / "new.csv"), "no space left on device")
+    monkeypatch.undo()
+    monkeypatch.setattr(Path, "write_bytes", full)  # the model
+    message = f"Error: {tmp_path / 'new'} cannot be written: no space left on device; choose another place\n"
+    assert run(*fit, tmp_path / "new").stderr == message
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
     assert {path: path.read_bytes() for path in (tmp_path / "there").iterdir()} == before
 

@@ -18,7 +18,7 @@ STOREYS = [  # from the top of the house to the ground: a room imports from its 
     {"cli", "web", "experiments", "demo", "report", "fit_report", "files", "persist", "plotting", "__main__"},
     {"estimator", "baselines", "query", "model_selection"},
     {"training", "start", "consensus", "trust", "labelling", "graph", "neighbours", "cluster_count", "validation"},
-    {"network", "objective", "rbm", "inputs", "threads"},
+    {"network", "objective", "rbm", "inputs", "threads", "eigen", "kmeans"},
     {"pairs", "metrics", "datasets", "readers"},
     {"exceptions", "extras", "looks", "writing", "_version"},
 ]

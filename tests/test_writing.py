@@ -113,6 +113,16 @@ def test_what_the_system_refuses_is_told_in_a_line() -> None:
     assert isinstance(caught.value, OSError)
 
 
+def test_of_two_places_the_outer_one_is_told() -> None:
+    with pytest.raises(OutputError, match=r"^out cannot be written: file too large; choose another place$"):
+        with_both()
+
+
+def with_both() -> None:
+    with refusals(Path("out")), refusals(Path(".hidden")):
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+
+
 def test_nothing_is_written_over_what_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     check_apart(Path("new.csv"), Path("data.csv"))

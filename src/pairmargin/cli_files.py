@@ -52,6 +52,9 @@ def fit(
     sample: Annotated[
         int, typer.Option(min=0, help="Learn from at most so many items, and label the others by it; 0: from all.")
     ] = 20_000,
+    on_conflict: Annotated[
+        str, typer.Option(metavar="raise|drop|keep", help="What to do with answers that contradict each other.")
+    ] = "raise",
     json: Json = False,
     id: Annotated[str | None, _reading("The column with the ids; else rows are counted from 0.", "COLUMN")] = None,
     text: Annotated[str | None, _reading("The column with texts to learn from.", "COLUMN")] = None,
@@ -80,7 +83,7 @@ def fit(
     folder = out or Path(f"{data.resolve().stem}-clusters")
     for name in OUTPUTS:
         check_apart(folder / name, data, pairs)
-    model = MaxMarginClustering(_number_of(clusters), random_state=seed)
+    model = MaxMarginClustering(_number_of(clusters), on_conflict=on_conflict, random_state=seed)
     errors = _console(stderr=True)
     with new_folder(folder) as beside, _warnings(errors), progress(model, errors, json) as on_row:
         result = fit_files(model, data, pairs, sample=sample, options=options, on_row=on_row)

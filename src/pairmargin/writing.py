@@ -62,12 +62,13 @@ def check_apart(out: Path, *sources: Path) -> None:
 
 @contextmanager
 def refusals(path: Path) -> Iterator[None]:
-    """What the system refuses, as one line about the path."""
+    """What the system refuses, as one line about the path; of paths one in the other, about the outer one."""
     try:
         yield
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise OutputError(f"{path} cannot be written: {reason}; choose another place") from error
+        first = error.__cause__ if isinstance(error, OutputError) and error.__cause__ else error
+        reason = (getattr(first, "strerror", None) or str(first)).lower()
+        raise OutputError(f"{path} cannot be written: {reason}; choose another place") from first
 
 
 def _beside(path: Path) -> Path:

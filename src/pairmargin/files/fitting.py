@@ -117,6 +117,7 @@ def fit_files(
     tell({"phase": "read"})
     items = read_items(data, **options)
     pairs = read_pairs(answers, items)
+    pairs.resolve(model.on_conflict)  # here, a contradiction is told by the lines of the file
     sources = {"data": fingerprint(Path(data)), "pairs": fingerprint(Path(answers))}
     clock.lap("reading")
     rows = learned_rows(len(items), pairs, sample, model.random_state)

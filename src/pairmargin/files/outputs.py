@@ -37,7 +37,7 @@ def write_record(result: FitResult, path: Path) -> None:
     path.write_text(json.dumps(record(result), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-OUTPUTS: dict[str, Callable[[FitResult, Path], None]] = {
+OUTPUTS: dict[str, Callable[[FitResult, Path], None]] = {  # the files of a fit, and what writes each of them
     "labels.csv": write_labels,
     "model.safetensors": write_model,
     "run.json": write_record,
