@@ -100,8 +100,12 @@
   map.setAttribute("tabindex", "0");
   map.setAttribute("role", "application");
   map.setAttribute("aria-describedby", "map-told");
-  map.addEventListener("pointermove", (event) => tell(nearest(event)));
-  map.addEventListener("pointerdown", (event) => tell(nearest(event)));
+  for (const kind of ["pointermove", "pointerdown"]) {
+    map.addEventListener(kind, (event) => {
+      const k = nearest(event);
+      if (k >= 0) tell(k); /* beside the dots, the last one stays to be read */
+    });
+  }
   map.addEventListener("keydown", (event) => {
     if (event.key === "Escape") tell(-1);
     if (!(event.key in SIDES)) return;
