@@ -5,7 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "builder"))
 
-from pairmargin import __version__  # noqa: E402
+from pairmargin import __version__
 
 project = "pairmargin"
 author = "The pairmargin developers"
@@ -38,3 +38,8 @@ html_theme_options = {
 }
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
+
+
+def setup(app):
+    """Leave out methods that scikit-learn adds to every estimator; its own documentation has them."""
+    app.connect("autodoc-skip-member", lambda app, what, name, member, skip, options: skip or name.endswith("_request"))

@@ -11,9 +11,8 @@ from typing import Any
 import matplotlib as mpl
 import pages
 from sphinx.application import Sphinx
-from sphinx.util import logging
+from sphinx.errors import SphinxError
 
-logger = logging.getLogger(__name__)
 INK, SOFT, PAPER = "#010203", "#040506", "#fcfdfe"  # stand for colours of the theme until the figure is written
 THEME = {
     INK: "var(--color-foreground-primary)",
@@ -49,7 +48,10 @@ def run_page(app: Sphinx, docname: str, source: list[str]) -> None:
     page = Path(app.env.doc2path(docname))
     text = source[0]
     with mpl.rc_context(STYLE):
-        done = pages.run(page, text)
+        try:
+            done = pages.run(page, text)
+        except pages.PageError as error:
+            raise SphinxError(str(error)) from error
         parts, end = [], 0
         for piece, output in done:
             parts += [text[end : piece.span[0]], _code(piece, text), *_results(piece, output)]
