@@ -22,6 +22,7 @@ default_role = "py:obj"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
+autosummary_generate = False
 
 html_theme = "furo"
 html_title = "pairmargin"

@@ -136,6 +136,7 @@ def objective() -> None:
     model = _fit_bars(X, sample_pairs(kind, 40, random_state=4), 800)
     _, ax = plt.subplots(figsize=(6.4, 3.0))
     ObjectiveDisplay.from_estimator(model, ax=ax)
+    ax.set_ylim(0, 1.15)  # room for the legend
 
 
 def _heat() -> LinearSegmentedColormap:

@@ -40,7 +40,7 @@ STYLE = {
     "svg.fonttype": "none",  # text stays text, in the reader's own font
     "svg.hashsalt": "pairmargin",
 }
-FONT = re.compile(r"font: ([^;\"]*?px) [^;\"]*")
+FONT = re.compile(r"font-family: [^;\"]*")
 
 
 def run_page(app: Sphinx, docname: str, source: list[str]) -> None:
@@ -94,7 +94,7 @@ def svg(figure: Any, words: str) -> str:
     drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)
     for ink, colour in THEME.items():
         drawn = drawn.replace(ink, colour)
-    drawn = FONT.sub(r"font: \1 var(--font-stack)", drawn)
+    drawn = FONT.sub("font-family: var(--font-stack)", drawn)
     width = float(figure.get_figwidth()) * 100  # pixels at most
     drawn = re.sub(r'<svg (.*?)width="[^"]*" height="[^"]*"', r"<svg \1", drawn, count=1, flags=re.DOTALL)
     return drawn.replace("<svg ", f'<svg role="img" aria-label="{escape(words)}" style="max-width: {width:.0f}px" ', 1)
