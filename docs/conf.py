@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+from pygments.lexers import BashLexer
+
 sys.path.insert(0, str(Path(__file__).parent / "builder"))
 
 from pairmargin import __version__
@@ -42,5 +44,6 @@ pygments_dark_style = "github-dark"
 
 
 def setup(app):
-    """Leave out methods that scikit-learn adds to every estimator; its own documentation has them."""
+    """Colour commands; leave out the methods that scikit-learn adds to every estimator for metadata routing."""
+    app.add_lexer("console", BashLexer)  # commands without a prompt, so that they can be copied
     app.connect("autodoc-skip-member", lambda app, what, name, member, skip, options: skip or name.endswith("_request"))
