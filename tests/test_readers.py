@@ -38,6 +38,9 @@ pytest.importorskip("pyarrow.parquet")
 FIXTURES = settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+EXCLUDED = {"table": {"exclude": ["class"]}}
+
+
 def dense(items):
     features = items.features
     return features.toarray() if hasattr(features, "toarray") else np.asarray(features)
@@ -142,6 +145,33 @@ def test_new_files_need_no_labels(tmp_path):
     path = write(tmp_path / "new.csv", "\n".join(line.rpartition(",")[0] for line in lines))
     assert recipe.read(path).truth is None
     assert np.array_equal(recipe.read(path).features, recipe.read(tmp_path / "people.csv").features)
+
+
+@pytest.mark.parametrize("name", ["table", "vector", "image", "column"])
+def test_labels_can_be_named_later(tmp_path, name):
+    path, options = samples(tmp_path)[name]
+    truth, wanted = {
+        "table": ("class", ["0", "1"]),
+        "vector": ("kind", ["0", "1"]),
+        "image": ("folder", ["a", "b"]),
+        "column": ("who", [f"w{k}" for k in range(7)]),
+    }[name]
+    if name == "vector":
+        path = tmp_path / "x.npz"
+        np.savez(path, vectors=np.load(tmp_path / "x.npy"), kind=np.array(["0", "1"] * 3 + ["0"]))
+        options = {"array": "vectors"}
+    blind = read(path, **{key: value for key, value in options.items() if key != "truth"} | EXCLUDED.get(name, {}))
+    assert blind.truth is None
+    items = blind.recipe.with_truth(truth).read(path)
+    assert sorted(set(items.truth)) == wanted
+    np.testing.assert_array_equal(dense(items), dense(blind))
+    assert blind.recipe.read(path).truth is None  # it is another recipe
+
+
+def test_labels_are_nothing_that_was_learned_from(tmp_path):
+    recipe = read(mixed(tmp_path / "people.csv"), id="name").recipe
+    with pytest.raises(InvalidParameterError, match="truth='city' is a column that the features were made of"):
+        recipe.with_truth("city")
 
 
 @FIXTURES

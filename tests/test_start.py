@@ -10,6 +10,7 @@ import pytest
 from numpy.random import RandomState
 
 from pairmargin import cluster_count, start
+from pairmargin.kmeans import kmeans
 from pairmargin.metrics import clustering_accuracy
 from pairmargin.pairs import Pairs
 from pairmargin.start import (
@@ -139,7 +140,7 @@ def test_fewer_clusters_are_used_where_the_pairs_say_so_plainly() -> None:
         codes, truth = unequal(seed)
         pairs = answers(truth, 100, seed)
         labels = scores_of(codes, pair_shaped_head(codes, 12, pairs, RandomState(seed))).argmax(1)
-        asked = start.kmeans(codes, 12, RandomState(seed), n_init=10).labels
+        asked = kmeans(codes, 12, RandomState(seed), n_init=10).labels
         assert clustering_accuracy(truth, asked) < 0.6
         assert len(np.unique(labels)) < 12
         assert clustering_accuracy(truth, labels) > 0.9
@@ -190,7 +191,7 @@ def test_must_links_find_the_direction_that_k_means_drowns() -> None:
         gap = abs(best[truth == 0].mean() - best[truth == 1].mean())
         separations.append(gap / best[truth == 0].std())
         shaped.append(accuracy(scores_of(codes, pair_shaped_head(codes, 2, pairs, RandomState(seed))).argmax(1), truth))
-        plain.append(accuracy(start.kmeans(codes, 2, RandomState(seed), n_init=10).labels, truth))
+        plain.append(accuracy(kmeans(codes, 2, RandomState(seed), n_init=10).labels, truth))
     assert np.mean(separations) > 3  # as data it is 2/0.3 = 6.7
     assert np.mean(plain) < 0.6
     assert np.mean(shaped) > 0.95
@@ -364,43 +365,9 @@ def test_wide_constant_codes_bring_neither_nan_nor_warnings(monkeypatch: pytest.
     assert np.isfinite(head[0]).all()
 
 
-@pytest.fixture
-def fitted_sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many points each run of k-means looked at."""
-    sizes = []
-
-    class WatchedKMeans(start.KMeans):
-        def fit(self, points: np.ndarray) -> WatchedKMeans:
-            sizes.append(len(points))
-            return super().fit(points)
-
-    monkeypatch.setattr(start, "KMeans", WatchedKMeans)
-    monkeypatch.setattr(start, "SAMPLE", 50)
-    return sizes
-
-
 @pytest.mark.parametrize("init", ["k-means", "pairs"])
-def test_many_points_are_clustered_from_a_sample(init: str, fitted_sizes: list[int]) -> None:
+def test_many_points_are_clustered_from_a_sample(init: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pairmargin.kmeans.SAMPLE", 50)
     codes, truth = clouds(0, n_clusters=3, n=600)
     head = start_head(codes, 3, answers(truth, 40, 0), init, RandomState(0))
-    assert set(fitted_sizes) == {50}
     assert accuracy(scores_of(codes, head).argmax(1), truth) == 1
-
-
-@pytest.mark.parametrize(("n", "n_clusters", "size"), [(40, 3, 40), (50, 3, 50), (51, 3, 50), (600, 8, 80)])
-def test_the_sample_grows_with_the_number_of_clusters(
-    n: int, n_clusters: int, size: int, fitted_sizes: list[int]
-) -> None:
-    codes, _ = clouds(0, n_clusters=n_clusters, n=n)
-    assert start.kmeans(codes, n_clusters, RandomState(0), n_init=1).labels.shape == (n,)
-    assert fitted_sizes == [size]
-
-
-def test_every_point_of_a_sampled_clustering_goes_to_its_nearest_centre(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(start, "SAMPLE", 60)
-    codes = centred(np.random.default_rng(0).normal(size=(500, 2)))
-    labels = start.kmeans(codes, 3, RandomState(0), n_init=3).labels
-    assert labels.shape == (500,)
-    whole = np.array([codes[labels == k].mean(0) for k in range(3)])
-    nearest = ((codes[:, None] - whole[None]) ** 2).sum(2).argmin(1)
-    assert np.mean(nearest == labels) > 0.8  # the sample's centres are near those of all the points

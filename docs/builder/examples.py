@@ -40,6 +40,7 @@ STYLE = {
     "svg.fonttype": "none",  # text stays text, in the reader's own font
     "svg.hashsalt": "pairmargin",
 }
+LONGEST = 24  # lines of text that are shown
 FONT = re.compile(r"font-family: [^;\"]*")
 
 
@@ -72,13 +73,20 @@ def _results(piece: pages.Piece, output: pages.Output) -> list[str]:
         output.text = output.html = ""
     found = []
     if output.text.strip():
-        found.append(f"\n\n``````{{code-block}} text\n:class: output\n\n{output.text.rstrip()}\n``````\n")
+        found.append(f"\n\n``````{{code-block}} text\n:class: output\n\n{_shortened(output.text)}\n``````\n")
     if output.html:
         found.append(_raw(f'<div class="output html">{output.html}</div>'))
     if output.figures:
         assert piece.picture is not None
         found.append(_raw(f'<figure class="output">{svg(output.figures[0], piece.picture)}</figure>'))
     return found
+
+
+def _shortened(text: str) -> str:
+    lines = [line if len(line) < 240 else f"{line[:240]} …" for line in text.rstrip().splitlines()]
+    if len(lines) <= LONGEST:
+        return "\n".join(lines)
+    return "\n".join([*lines[: LONGEST - 4], f"… and {len(lines) - LONGEST + 4} more lines"])
 
 
 def _raw(html: str) -> str:

@@ -7,6 +7,7 @@ example gave. A page stays plain Markdown, which any forge can show:
     ```console           is run too, line by line; ``pip`` and ``make`` are looked up and not run
     <!-- python … -->    is run and not shown: the files that a page needs to have
     <!-- not run: … -->  above a block gives the reason why it is not; commands are then checked by their own parser
+    ```text              right below a block is what it printed once: its words must still be the same, figures may differ
     <!-- picture: … -->  below a block says what its figure shows. A picture there says it too, and is replaced by it
 
 All Python of a page shares its names. Lines with ``>>>`` are a doctest.
@@ -38,7 +39,7 @@ HARMLESS = {"cat", "head", "ls", "mkdir"}  # commands beside our own that a page
 PIECE = re.compile(
     r"(?:^<!-- not run: (?P<reason>.*?) -->\n+)?"
     r"(?:^```(?P<kind>python|console)\n(?P<shown>.*?)^```$|^<!-- python\n(?P<hidden>.*?)^-->$)"
-    r"(?P<after>\n+(?:!\[(?P<alt>[^]]*)\]\([^)]*\)|<!-- picture: (?P<words>.*?) -->))?",
+    r"(?P<after>\n+(?:!\[(?P<alt>[^]]*)\]\([^)]*\)|<!-- picture: (?P<words>.*?) -->|```text\n(?P<printed>.*?)^```$))?",
     re.DOTALL | re.MULTILINE,
 )
 
@@ -53,6 +54,7 @@ class Piece:
     is_hidden: bool
     reason: str | None  # why it is not run
     picture: str | None  # what its figure shows
+    printed: str | None  # what it is said to print
     span: tuple[int, int]  # where it stands, with what belongs to it
     code_end: int
 
@@ -82,6 +84,7 @@ def pieces(text: str) -> Iterator[Piece]:
             is_hidden=hidden,
             reason=found["reason"],
             picture=found["alt"] or found["words"],
+            printed=found["printed"],
             span=found.span(),
             code_end=found.start("after") if found["after"] else found.end(),
         )
@@ -110,7 +113,10 @@ def _run_piece(piece: Piece, page: Path, names: dict[str, Any]) -> Output:
     where = f"{page.relative_to(ROOT)}, line {piece.line}"
     try:
         if piece.kind == "console":
-            return Output("".join(_run_line(line, piece.reason) for line in _lines(piece.code)))
+            output = Output("".join(_run_line(line, piece.reason) for line in _lines(piece.code)))
+            if piece.printed and not _words(output.text).startswith(_words(piece.printed)):
+                raise PageError(f"it prints\n{output.text}")
+            return output
         if piece.reason:
             compile(piece.code, where, "exec")
             return Output()
@@ -166,6 +172,11 @@ def _run_doctest(piece: Piece, page: Path, names: dict[str, Any]) -> Output:
     if runner.failures:
         raise PageError("".join(report))
     return Output()
+
+
+def _words(text: str) -> str:
+    """A text without its figures, which may differ from machine to machine."""
+    return re.sub(r"[\d.,%]+", "#", text)
 
 
 def _lines(code: str) -> list[str]:

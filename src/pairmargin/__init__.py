@@ -5,11 +5,9 @@ The public names, and nothing else. Each is imported when it is first used, so t
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from ._version import __version__
 
+TYPE_CHECKING = False  # true to type checkers; `typing` would take longer to import than all the rest
 if TYPE_CHECKING:
     from .baselines.cmmc import CMMC
     from .baselines.cop_kmeans import COPKMeans
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
         InvalidParameterError,
         MissingPackageError,
         ModelFileError,
+        OutputError,
         PairMarginError,
         PairMarginWarning,
     )
@@ -72,6 +71,7 @@ __all__ = [
     "MissingPackageError",
     "ModelFileError",
     "ObjectiveDisplay",
+    "OutputError",
     "PCKMeans",
     "PairClassifier",
     "PairMarginError",
@@ -130,7 +130,9 @@ _HOME = {
 } | {name: "exceptions" for name in __all__ if name.endswith(("Error", "Warning"))}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f".{_HOME[name]}", __name__), name)

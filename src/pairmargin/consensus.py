@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 from numpy.random import RandomState
 from numpy.typing import NDArray
@@ -28,17 +27,16 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
 from .cluster_count import MOST, clusters_to_use, count_clusters, joined
+from .eigen import last_eigenvectors
 from .graph import TELEPORT, LinkedGraph, eigenvectors, neighbour_graph, rows_of_length_1
 from .inputs import Input
+from .kmeans import SAMPLE, Clustering, kmeans_runs
 from .pairs import Pairs
 from .start import (
     N_RUNS,
     N_TRIALS,
-    SAMPLE,
-    Clustering,
     agreement,
     best_run,
-    kmeans,
     n_directions,
     pair_shaped_directions,
 )
@@ -133,9 +131,7 @@ def consensus_space(runs: Sequence[Array], votes: Array, n_dims: int) -> Array:
     tables = [sp.csr_array((np.sqrt(share), (np.arange(n), run))) for run, share in zip(runs, shares, strict=True)]
     members = sp.hstack(tables, format="csr")  # (n, clusters of all runs)
     shared = (members.T @ members).toarray()
-    n_all = len(shared)
-    vectors = scipy.linalg.eigh(shared, subset_by_index=(max(n_all - n_dims, 0), n_all - 1))[1]
-    return np.asarray(np.sqrt(n) * (members @ vectors)[:, :-1])
+    return np.asarray(np.sqrt(n) * (members @ last_eigenvectors(shared, n_dims))[:, :-1])
 
 
 def _votes(runs: Sequence[Clustering], pairs: Pairs) -> Array:
@@ -146,8 +142,7 @@ def _votes(runs: Sequence[Clustering], pairs: Pairs) -> Array:
 
 def _runs(points: Array, n_clusters: int, seeds: Array) -> list[Clustering]:
     """k-means from several seeds; single precision is enough for votes, and twice as fast."""
-    points = points.astype(np.float32)
-    return [kmeans(points, n_clusters, RandomState(seed), n_init=1) for seed in seeds]
+    return kmeans_runs(points.astype(np.float32), n_clusters, seeds)
 
 
 def _shaped(points: Array, pairs: Pairs, n_clusters: int) -> Array:

@@ -8,7 +8,8 @@ PairMarginError
 ├── DatasetError (also RuntimeError)          a data set that is not where it should be
 ├── ExperimentError (also RuntimeError)       an experiment that cannot run or be told
 ├── MissingPackageError (also ImportError)    a package of an extra that is not installed
-└── ModelFileError (also ValueError)          a model file that is damaged or not ours
+├── ModelFileError (also ValueError)          a model file that is damaged or not ours
+└── OutputError (also OSError)                a file that cannot be written
 
 PairMarginWarning (UserWarning)
 └── FewDistinctPointsWarning                  fewer distinct points than clusters
@@ -29,6 +30,7 @@ __all__ = [
     "InvalidParameterError",
     "MissingPackageError",
     "ModelFileError",
+    "OutputError",
     "PairMarginError",
     "PairMarginWarning",
 ]
@@ -68,6 +70,10 @@ class MissingPackageError(PairMarginError, ImportError):
 
 class ModelFileError(PairMarginError, ValueError):
     """A model file that is damaged, truncated, too new or not ours."""
+
+
+class OutputError(PairMarginError, OSError):
+    """A file that cannot be written: no permission, a full disk, something in the way."""
 
 
 class PairMarginWarning(UserWarning):

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 from numpy.random import RandomState
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.metrics import pairwise_distances_argmin_min
 
+from .eigen import last_eigenvectors
 from .neighbours import nearest_neighbours
 from .pairs import Pairs
 from .pairs.arithmetic import link_graph
@@ -201,7 +201,7 @@ def _all_at_once(affinity: Any, root: Array, n_components: int, teleport: float)
     n = len(root)
     written_out = affinity if isinstance(affinity, np.ndarray) else np.column_stack([affinity @ e for e in np.eye(n)])
     normalised = root[:, None] * (written_out + teleport / n) * root
-    return np.asarray(scipy.linalg.eigh(normalised, subset_by_index=(n - n_components, n - 1))[1])
+    return last_eigenvectors(normalised, n_components)
 
 
 def _one_by_one(affinity: Any, root: Array, n_components: int, teleport: float) -> Array:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import tempfile
 from collections.abc import Callable
 from importlib.metadata import version
 from itertools import pairwise
@@ -28,6 +27,7 @@ from .estimator import MaxMarginClustering
 from .exceptions import ModelFileError
 from .readers import Recipe
 from .trust import Trust
+from .writing import new_file, refusals
 
 T = TypeVar("T")
 Arrays = dict[str, NDArray[Any]]
@@ -85,7 +85,8 @@ def save(model: MaxMarginClustering, path: str | os.PathLike[str], *, recipe: Re
         "versions": {"pairmargin": __version__, "python": platform.python_version()}
         | {name: version(name) for name in _LIBRARIES},
     }
-    _replace(Path(path), to_bytes(arrays, {k: json.dumps(v, default=_to_plain) for k, v in metadata.items()}))
+    with new_file(Path(path)) as beside, refusals(Path(path)):
+        beside.write_bytes(to_bytes(arrays, {k: json.dumps(v, default=_to_plain) for k, v in metadata.items()}))
 
 
 def load(path: str | os.PathLike[str]) -> MaxMarginClustering:
@@ -224,17 +225,3 @@ def _is_plain(value: Any) -> bool:
 def _to_plain(value: Any) -> Any:
     """Numpy numbers and arrays as JSON knows them."""
     return value.tolist()
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write beside the target and move into place, so that a crash leaves the old file or the new one."""
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise

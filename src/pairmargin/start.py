@@ -6,37 +6,27 @@ Nothing in the objective keeps K clusters alive (a cannot-link needs only two), 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 from numpy.random import RandomState
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
 from .cluster_count import clusters_to_use, joined
+from .eigen import last_eigenvectors
+from .kmeans import Clustering, kmeans, kmeans_runs
 from .pairs import Pairs
 
 Array = NDArray[Any]
 
 N_RUNS = 20  # k-means runs, of which the one that agrees best with the pairs is kept
 N_TRIALS = 5  # of them, to see how many clusters the pairs call for
-SAMPLE = 10_000  # k-means looks at no more points than this
 LENGTH = 2.0  # of the codes that the head sees; docs/design/start-and-scale.md
 WIDEST = 1_000  # codes wider than this are first reduced to half as many principal components
-
-
-class Clustering(NamedTuple):
-    """One k-means result."""
-
-    labels: Array  # (n,)
-    inertia: float
 
 
 def code_spread(codes: Array) -> float:
@@ -72,7 +62,7 @@ def pair_shaped_head(codes: Array, n_clusters: int, pairs: Pairs, rng: RandomSta
 
     def runs_for(k: int, seeds: Array) -> list[Clustering]:
         shaped = codes @ directions[:, -n_directions(k) :]  # the most telling directions come last
-        return [kmeans(shaped, k, RandomState(seed), n_init=1) for seed in seeds]
+        return kmeans_runs(shaped, k, seeds)
 
     n_used = clusters_to_use(n_clusters, pairs, lambda k: [run.labels for run in runs_for(k, seeds[:N_TRIALS])])
     labels = best_run(runs_for(n_used, seeds), pairs, join=n_used < n_clusters)
@@ -103,9 +93,7 @@ def pair_shaped_directions(codes: Array, pairs: Pairs, n_directions: int) -> Arr
     spread = np.trace(within) / n_dims or 1.0  # must-linked points that all coincide say nothing of scale
     within = (1 - shrinkage) * within + shrinkage * spread * np.eye(n_dims)
     total = codes.T @ codes / len(codes)
-    n_directions = min(n_directions, n_dims)
-    directions: Array = scipy.linalg.eigh(total, within, subset_by_index=(n_dims - n_directions, n_dims - 1))[1]
-    return directions
+    return last_eigenvectors(total, n_directions, within)
 
 
 def agreement(labels: Array, pairs: Pairs) -> float:
@@ -136,13 +124,3 @@ def _unit_margin(codes: Array, head: Array, bias: Array) -> tuple[Array, Array]:
     best = np.partition(scores, -2, axis=1)[:, -2:]
     median = float(np.median(best[:, 1] - best[:, 0]))
     return (head / median, bias / median) if median > np.finfo(codes.dtype).tiny else (head, bias)
-
-
-def kmeans(points: Array, n_clusters: int, rng: RandomState, n_init: int) -> Clustering:
-    """k-means on a sample where there are very many points; every point goes to its nearest centre."""
-    size = max(SAMPLE, 10 * n_clusters)
-    sample = points if len(points) <= size else points[rng.choice(len(points), size, replace=False)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points than clusters: `fit` says so
-        kmeans = KMeans(n_clusters, n_init=n_init, random_state=rng).fit(sample)
-    return Clustering(kmeans.labels_ if sample is points else kmeans.predict(points), kmeans.inertia_)

@@ -17,7 +17,7 @@ from .claims import RIVALS, SLIGHT, SUBJECTS, Finding, judge
 from .leaderboard import Leaderboard
 from .specs import BALANCED, EXPERIMENTS, METHODS, N_HELD_OUT, N_IMAGES, WIDEST_METRIC, Cell, Experiment
 from .store import KEY, Store
-from .tables import DATASETS, Comparison, cost_table, draws_of, markdown, table1
+from .tables import DATASETS, ONE_DRAW, Comparison, cost_table, draws_of, markdown, table1
 from .unfinished import Unfinished
 from .verdicts import ACCURACY, ARI, Verdict
 
@@ -140,8 +140,11 @@ def _numbers(frame: pd.DataFrame, findings: Sequence[Finding]) -> list[tuple[str
     ]
     for subject in SUBJECTS:
         verdicts = [finding.verdict for finding in findings if finding.subject == subject]
-        share = f"{verdicts.count(Verdict.HOLDS)} of {len(verdicts)}"
-        numbers.append((share, f"statements of the paper hold for {METHODS[subject.method].label}"))
+        known = [verdict for verdict in verdicts if verdict is not Verdict.UNKNOWN]
+        if known:
+            share = f"{known.count(Verdict.HOLDS)} of {len(known)}"
+            unknown = f"; {len(verdicts) - len(known)} not computed yet" if len(known) < len(verdicts) else ""
+            numbers.append((share, f"statements of the paper hold for {METHODS[subject.method].label}{unknown}"))
     return numbers
 
 
@@ -207,7 +210,10 @@ def _compared(frame: pd.DataFrame, experiment: Experiment, title: str, protocol:
     rows = rows_of(frame, experiment)
     if rows.empty:
         return []
-    spread = f"Mean ± standard deviation over {draws_of(rows)}; small: the paper's figure."
+    draws = draws_of(rows)
+    spread = (
+        f"{f'Mean ± standard deviation over {draws}' if draws != ONE_DRAW else 'One draw'}; small: the paper's figure."
+    )
     captions = {ACCURACY: f"{protocol} {spread} {_BOLD}", ARI: "Of the same clusters."}
     return [Comparison(rows, experiment, score).table(title, words) for score, words in captions.items()]
 
@@ -231,7 +237,8 @@ def _figures(frame: pd.DataFrame) -> list[figures.Figure]:
 def _pictures(frame: pd.DataFrame, figure: figures.Figure) -> Pictures:
     """A figure as a block of the page."""
     name, experiment = figure.name, EXPERIMENTS[figure.name]
-    spread = f"Lines: means over {draws_of(rows_of(frame, experiment))}; bands: ± standard deviation."
+    draws = draws_of(rows_of(frame, experiment))
+    spread = f"Lines: means over {draws}; bands: ± standard deviation." if draws != ONE_DRAW else "One draw."
     return Pictures(
         experiment.title,
         f"{_PROTOCOL[name]} {spread}",

@@ -43,6 +43,7 @@ SIZE_NOTES = {
 TOLERATED = 0.05  # a result this far below the printed one is marked and explained
 MARK = "†"
 NOTHING = "–"
+ONE_DRAW = "1 draw"
 NBSP = "\N{NO-BREAK SPACE}"
 _NAMES = {"method": list(METHODS), "dataset": list(DATASETS)}
 
@@ -188,4 +189,6 @@ def draws_of(frame: pd.DataFrame) -> str:
     """How many draws the cells of a frame have, in words."""
     counts = frame.groupby(["dataset", "method", "n_pairs"])["seed"].nunique()
     few, many = int(counts.min()), int(counts.max())
-    return f"{few} to {many} draws" if few < many else f"{many} draw{'s' if many > 1 else ''}"
+    if many == 1:
+        return ONE_DRAW
+    return f"{few} to {many} draws" if few < many else f"{many} draws"

@@ -40,7 +40,7 @@ class ObjectiveDisplay:
     >>> from sklearn.datasets import load_wine
     >>> model = MaxMarginClustering(3, hidden_layer_sizes=(), random_state=0).fit(load_wine().data)
     >>> list(ObjectiveDisplay.from_estimator(model).parts_)
-    ['norm', 'free', 'must_link', 'cannot_link']
+    ['norm', 'free', 'neighbours']
     """
 
     def __init__(self, *, history: Sequence[Mapping[str, Any]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +135,23 @@ class Recipe:
         if not _is_whole(rows):
             raise InvalidParameterError(f"rows={rows!r} must be a whole number, 1 or more")
         return map(self._items, self._maker.parts(existing(path), rows))
+
+    def with_truth(self, truth: str) -> Recipe:
+        """The same recipe with labels from another column, array or, for files, ``"folder"``.
+
+        Parameters
+        ----------
+        truth : str
+
+        Returns
+        -------
+        recipe : Recipe
+            Reads the labels too, where they are.
+        """
+        maker: Any = self._maker  # whichever of the four: all have labels
+        if truth in getattr(maker, "shown", ()):
+            raise InvalidParameterError(f"truth={truth!r} is a column that the features were made of; name another one")
+        return Recipe(replace(maker, truth=truth))
 
     def state(self) -> State:
         """The recipe as plain values and arrays, to be stored in any file; `from_state` is the way back.
