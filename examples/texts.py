@@ -38,7 +38,9 @@ print(f"pairmargin, 60 answers: {clustering_accuracy(texts.truth, model.labels_)
 
 # A text that nobody has seen goes the way of the others: the recipe knows the words.
 with TemporaryDirectory() as folder:
-    Path(folder, "new.txt").write_text("Test whether two samples are from one distribution: the statistic, and the p-value of it.")
+    Path(folder, "new.txt").write_text(
+        "Test whether two samples are from one distribution: the statistic, and the p-value of it."
+    )
     new = texts.recipe.read(folder)
 cluster = model.predict(new.features)[0]
 print("a new text is filed with:", ", ".join(np.array(texts.ids)[model.labels_ == cluster][:3]))

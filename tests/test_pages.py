@@ -24,7 +24,8 @@ def test_the_value_of_the_last_line_is_shown_unless_something_was_printed():
 
 
 def test_hidden_code_is_run_and_a_page_has_a_folder_of_its_own():
-    hidden, shown = run('<!-- python\nfrom pathlib import Path\n\nPath("a.txt").write_text("hello")\n-->\n\n```console\ncat a.txt\n```\n')
+    write = "from pathlib import Path\n\nPath('a.txt').write_text('hello')\n"
+    hidden, shown = run(f"<!-- python\n{write}-->\n\n```console\ncat a.txt\n```\n")
     assert (hidden.html, shown.text) == ("", "hello")
     assert not Path("a.txt").exists()
 
@@ -49,6 +50,7 @@ def test_a_figure_has_words():
         ("```python\n>>> 1 + 1\n3\n```\n", "Expected"),
         ("```python\nimport warnings\nwarnings.warn('old', DeprecationWarning)\n```\n", "DeprecationWarning: old"),
         ("```console\npairmargin data fetch no-such-set\n```\n", "exit code 1.*no-such-set"),
+        ("```console\npairmargin --version\n```\n\n```text\nsomething else\n```\n", "it prints\npairmargin"),
         ("```console\nmake tea\n```\n", "there is no 'tea'"),
         ('```console\npip install "pairmargin[tea]"\n```\n', "there is no 'tea'"),
         ("```console\nrm -rf /\n```\n", "'rm' is no command that a page may run"),

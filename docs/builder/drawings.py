@@ -18,7 +18,13 @@ from pairmargin.looks import ALARM, INKS, cluster_look
 from pairmargin.objective import best_two, pair_margins
 
 Array = NDArray[Any]
-PLAIN = {"neighbour_weight": 0.0, "robust": False, "n_init": 1, "answer_price": 0.0, "random_state": 0}  # (8) alone
+PLAIN: dict[str, Any] = {
+    "neighbour_weight": 0.0,
+    "robust": False,
+    "n_init": 1,
+    "answer_price": 0.0,
+    "random_state": 0,
+}  # (8) alone
 
 
 def bars(n: int = 240) -> tuple[Array, Array]:
@@ -84,7 +90,7 @@ def before_and_after() -> None:
 
 
 def _fit_bars(X: Array, pairs: Pairs, max_iter: int) -> MaxMarginClustering:
-    settings = {"init": "k-means", "layer_learning_rate": 0.05, "max_iter": max_iter, **PLAIN}
+    settings: dict[str, Any] = {"init": "k-means", "layer_learning_rate": 0.05, "max_iter": max_iter, **PLAIN}
     return MaxMarginClustering(3, 20, **settings).fit(X, pairs=pairs)
 
 
@@ -152,9 +158,10 @@ def _regions(ax: Axes, model: MaxMarginClustering, X: Array) -> None:
     best = model.predict(np.column_stack([x.ravel(), y.ravel()])).reshape(x.shape)
     labels = model.predict(X)
     for k in range(model.head_coef_.shape[0]):
-        look = cluster_look(k)
+        look: dict[str, Any] = {**cluster_look(k)}
         ax.contourf(x, y, best == k, levels=[0.5, 1.5], colors=[look["color"]], alpha=0.16)
-        ax.scatter(*X[labels == k].T, s=9, linewidth=0, alpha=0.75, **look)
+        mine = X[labels == k]
+        ax.scatter(mine[:, 0], mine[:, 1], s=9, linewidth=0, alpha=0.75, **look)
     ax.set(xticks=[], yticks=[], xlim=(low[0], high[0]), ylim=(low[1], high[1]))
 
 

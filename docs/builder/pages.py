@@ -7,7 +7,7 @@ example gave. A page stays plain Markdown, which any forge can show:
     ```console           is run too, line by line; ``pip`` and ``make`` are looked up and not run
     <!-- python … -->    is run and not shown: the files that a page needs to have
     <!-- not run: … -->  above a block gives the reason why it is not; commands are then checked by their own parser
-    ```text              right below a block is what it printed once: its words must still be the same, figures may differ
+    ```text              right below a block is what it printed: the words must be the same, the figures may differ
     <!-- picture: … -->  below a block says what its figure shows. A picture there says it too, and is replaced by it
 
 All Python of a page shares its names. Lines with ``>>>`` are a doctest.
@@ -135,11 +135,15 @@ def _run_python(piece: Piece, page: Path, names: dict[str, Any]) -> Output:
 
     plt.close("all")
     tree = ast.parse("\n" * (piece.line - 1) + piece.code, str(page))
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    last = tree.body[-1] if tree.body else None
+    if isinstance(last, ast.Expr):
+        tree.body.pop()
     output = Output()
     with redirect_stdout(io.StringIO()) as printed:
         exec(compile(tree, str(page), "exec"), names)
-        value = eval(compile(ast.Expression(last.value), str(page), "eval"), names) if last else None
+        value = None
+        if isinstance(last, ast.Expr):
+            value = eval(compile(ast.Expression(last.value), str(page), "eval"), names)
     output.text = printed.getvalue()
     output.figures = [plt.figure(number) for number in plt.get_fignums()]
     if output.figures and not piece.picture:
