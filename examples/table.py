@@ -18,7 +18,7 @@ quick = MaxMarginClustering(n_clusters=2, n_init=1, robust=False, random_state=0
 search = GridSearchCV(
     PairClassifier(quick, cells),
     {"estimator__hidden_layer_sizes": [(), (50,)]},
-    cv=PairSplit(3, random_state=0),
+    cv=PairSplit(2, random_state=0),
     scoring="roc_auc",
 )
 search.fit(answers.index, answers.same)
