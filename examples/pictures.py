@@ -17,7 +17,7 @@ with TemporaryDirectory() as folder:
     scans, sorted_scans = Path(folder, "scans"), Path(folder, "sorted")
     scans.mkdir()
     for name, picture in zip(names, pixels, strict=True):
-        Image.fromarray((255 - picture.reshape(8, 8) * 15.9).astype(np.uint8)).save(scans / name)
+        Image.fromarray((picture.reshape(8, 8) * 15.9).astype(np.uint8)).save(scans / name)
 
     # Answers as somebody would write them down: two names and a word.
     drawn = sample_pairs(digits, 100, random_state=0)
