@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DOCS_READY := $(VENV)/.docs-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format figures bench clean
+.PHONY: help demo test check format docs build figures bench clean
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-9s %s\n", $$1, $$2}'
@@ -14,6 +15,10 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools wheel torch
 	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation -e '.[dev]'
+	touch $@
+
+$(DOCS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation -e '.[docs]'
 	touch $@
 
 demo: $(READY) ## cluster handwritten digits from 100 answers; writes demo-report/index.html
@@ -31,6 +36,13 @@ format: $(READY) ## put the code into its standard form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(DOCS_READY) ## run every example of the documentation and make a site of it; open site/index.html
+	$(BIN)/python -m sphinx -E -W --keep-going -q -d build/doctrees docs site
+
+build: $(READY) ## make a wheel and a source distribution in dist/
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+
 figures: $(READY) ## run the paper's experiments, or what is missing of them, and put the tables in place (hours)
 	$(BIN)/pairmargin experiment run all
 	$(BIN)/pairmargin experiment report
@@ -40,4 +52,4 @@ bench: $(READY) ## measure speed against bare matrix products and against scikit
 	$(BIN)/python benchmarks/speed.py
 
 clean: ## remove what make has made
-	rm -rf $(VENV) demo-report build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) demo-report site build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -23,7 +23,7 @@ import pairmargin
 from pairmargin import MaxMarginClustering, cli, cli_progress, sample_pairs
 from pairmargin.files import outputs
 
-OUTPUTS = ["labels.csv", "model.safetensors", "run.json"]
+OUTPUTS = ["labels.csv", "model.safetensors", "report.html", "run.json"]
 HOME = str(Path(pairmargin.__file__).parents[1])
 
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import torch
 from scipy.special import softmax
 from sklearn.base import clone
-from sklearn.datasets import load_iris, load_wine, make_blobs
+from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
@@ -580,3 +580,13 @@ def test_a_fit_gives_no_warning(wine, wine_pairs):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         MaxMarginClustering(3, **QUICK).fit(wine[0], pairs=wine_pairs)
+
+
+def test_dark_ink_on_white_paper_is_the_same_as_bright_ink_on_dark() -> None:
+    X, y = load_digits(return_X_y=True)
+    pairs = sample_pairs(y[:300], 60, random_state=0)
+    settings = {"n_clusters": 10, "n_init": 1, "max_iter": 20, "pretrain_epochs": 5, "random_state": 0}
+    bright = MaxMarginClustering(**settings).fit(X[:300], pairs=pairs)
+    dark = MaxMarginClustering(**settings).fit(16 - X[:300], pairs=pairs)
+    assert np.array_equal(bright.labels_, dark.labels_)
+    assert np.array_equal(bright.predict(X[300:400]), dark.predict(16 - X[300:400]))

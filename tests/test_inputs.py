@@ -188,6 +188,15 @@ def test_binary_units_get_one_scale_so_that_a_faint_column_stays_faint(form) -> 
 
 
 @FORMATS
+def test_what_is_mostly_on_is_turned_around_for_binary_units(form) -> None:
+    x = counts()
+    dark = x.max() - x  # ink on white paper
+    assert dark.mean() > x.max() / 2
+    z = filled(Scaling.learn(form(dark), BINARY), form(dark))
+    np.testing.assert_allclose(z, x / x.max(), rtol=1e-12, atol=1e-12)
+
+
+@FORMATS
 def test_numbers_below_one_are_not_stretched_for_binary_units(form) -> None:
     x = 0.3 * off_or_on()
     np.testing.assert_allclose(filled(Scaling.learn(form(x), BINARY), form(x)), x, rtol=1e-12)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         TeamError,
     )
     from .experiments.runner import run_experiment
+    from .fit_report import write_report
     from .metrics import clustering_accuracy, pair_roc
     from .model_selection import PairClassifier, PairSplit
     from .pairs import Pairs, sample_pairs
@@ -97,6 +98,7 @@ __all__ = [
     "run_experiment",
     "sample_pairs",
     "save",
+    "write_report",
 ]
 
 _HOME = {
@@ -132,6 +134,7 @@ _HOME = {
     "run_experiment": "experiments.runner",
     "sample_pairs": "pairs",
     "save": "persist",
+    "write_report": "fit_report",
 } | {name: "exceptions" for name in __all__ if name.endswith(("Error", "Warning"))}
 
 

@@ -69,7 +69,7 @@ def fit(
     separator: Annotated[str | None, _reading("Of text tables; else found out.", "CHARACTER")] = None,
     sheet: Annotated[str | None, _reading("Of an Excel file; else the first.", "NAME")] = None,
 ) -> None:
-    """Cluster a file by answers: labels, a model and a record, in a folder."""
+    """Cluster a file by answers: labels, a model, a report and a record, in a folder."""
     from . import MaxMarginClustering
     from .cli_progress import progress
     from .files import fit_files, write_result

@@ -1,7 +1,7 @@
 """What ``pairmargin --help`` says. It imports nothing, so that the answer comes as soon as Python has started."""
 
 COMMANDS = {
-    "fit": "Cluster a file by answers: labels, a model and a record, in a folder.",
+    "fit": "Cluster a file by answers: labels, a model, a report and a record, in a folder.",
     "predict": "Write the clusters of a new file.",
     "evaluate": "Hold a model against answers that it has not learned from.",
     "demo": "Cluster handwritten digits from 100 answers and write a report.",

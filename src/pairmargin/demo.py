@@ -26,7 +26,7 @@ from ._version import __version__
 from .datasets import load_dataset
 from .estimator import MaxMarginClustering
 from .exceptions import InvalidParameterError
-from .looks import parts_of
+from .fit_report.sections import objective_chart
 from .metrics import PairRoc, clustering_accuracy, pair_roc
 from .objective import pair_margins
 from .pairs import Pairs, sample_pairs
@@ -334,7 +334,7 @@ def _objectives(demo: Demo) -> Section:
     """What training has brought down, for the two models of ours."""
     rows = [row for o in demo.outcomes for row in o.history]
     x_max, y_max = (max(row[name] for row in rows) for name in ("iteration", "objective"))
-    charts = [_objective(o.name, o.history, x_max, y_max) for o in demo.outcomes if o.history]
+    charts = [objective_chart(o.name, o.history, x_max, y_max) for o in demo.outcomes if o.history]
     text = (
         "Training lowers one number, the objective: the line on top, and the sum of the bands under it. An answer "
         "is broken as long as the model does not keep it with a margin of 1; images in no answer are pushed away from "
@@ -342,18 +342,6 @@ def _objectives(demo: Demo) -> Section:
         "cluster scores, is kept small."
     )
     return Section("How it learned", [text], charts)
-
-
-def _objective(name: str, history: Sequence[Mapping[str, float]], x_max: float, y_max: float) -> Chart:
-    x = np.array([row["iteration"] for row in history])
-    terms = [
-        Series(label, x, np.array([row[term] for row in history]), colour, band=True)
-        for term, (label, colour) in parts_of(history).items()
-    ]
-    total = Series("objective", x, np.array([row["objective"] for row in history]))
-    first, last = history[0]["objective"], history[-1]["objective"]
-    caption = f"From {first:.3f} to {last:.3f} in {history[-1]['iteration']} iterations."
-    return Chart(name, caption, "iteration", "objective", [*terms, total], x_max, y_max)
 
 
 def _facts(demo: Demo) -> dict[str, str]:

@@ -1,8 +1,9 @@
 """From raw X to what the first layer sees: the kind of visible units, the scaling, and two products.
 
-Binary units want numbers between 0 and 1 that mean "off" and "on"; Gaussian ones want columns of mean 0 and
-variance 1, or, where the columns are principal components, a mean variance of 1. What the data calls for is decided by
-`choose_visible` and `are_principal_components`; docs/design/visible-units.md has the measurements behind both.
+Binary units want numbers between 0 and 1 that mean "off" and "on", most of them off: where they are mostly on, off and
+on are swapped. Gaussian ones want columns of mean 0 and variance 1, or, where the columns are principal components, a
+mean variance of 1. What the data calls for is decided by `choose_visible` and `are_principal_components`;
+docs/design/visible-units.md has the measurements behind both.
 """
 
 from __future__ import annotations
@@ -264,6 +265,8 @@ class Scaling:
             )
         n_features = x.shape[1]
         one_scale = max(high, 1.0)  # one for all columns: a faint pixel stays faint
+        if mean.mean() > one_scale / 2:  # dark ink on white paper: units that are nearly all on
+            return cls(visible, np.full(n_features, one_scale, x.dtype), np.full(n_features, -one_scale, x.dtype))
         return cls(visible, np.zeros(n_features, x.dtype), np.full(n_features, one_scale, x.dtype))
 
     def apply(self, x: NDArray[Any] | sp.csr_array | StoredRows, device: torch.device) -> Rows:

@@ -15,12 +15,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import floor, log10
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .exceptions import InvalidParameterError
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 Floats = NDArray[np.floating[Any]]
 FILE = "index.html"
@@ -41,8 +44,15 @@ class Tile:
         return "data:image/png;base64," + base64.b64encode(_png(self.ink)).decode()
 
 
+class Block:
+    """A part of a section: `kind` is the macro that draws it, `template` the file in ``templates/`` that has it."""
+
+    kind: ClassVar[str]
+    template: ClassVar[str] = "blocks.html"
+
+
 @dataclass(frozen=True)
-class Table:
+class Table(Block):
     """Rows of text under column names; `best` holds the (row, column) of cells to stand out."""
 
     kind: ClassVar[str] = "table"
@@ -56,7 +66,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Answers:
+class Answers(Block):
     """Pairs of tiles, each with its answer: True is "same"."""
 
     kind: ClassVar[str] = "answers"
@@ -75,7 +85,7 @@ class Sheet:
 
 
 @dataclass(frozen=True)
-class Sheets:
+class Sheets(Block):
     """The clusters side by side."""
 
     kind: ClassVar[str] = "sheets"
@@ -83,7 +93,7 @@ class Sheets:
 
 
 @dataclass(frozen=True)
-class Scatter:
+class Scatter(Block):
     """A map of points; a point with a mark is ringed and tells its mark when pointed at."""
 
     kind: ClassVar[str] = "scatter"
@@ -129,7 +139,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Chart:
+class Chart(Block):
     """Lines and bands over two axes that start at 0."""
 
     kind: ClassVar[str] = "chart"
@@ -176,7 +186,7 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Pictures:
+class Pictures(Block):
     """Drawings that belong together, side by side where there is room, and one legend for all of them."""
 
     kind: ClassVar[str] = "pictures"
@@ -197,16 +207,13 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Judgements:
+class Judgements(Block):
     """Statements and verdicts; `tones` says which verdicts stand out as "good" or "bad"."""
 
     kind: ClassVar[str] = "judgements"
     columns: tuple[str, str, str, str]  # the names of statement, subject, figures and verdict
     judgements: Sequence[Judgement]
     tones: Mapping[str, str] = field(default_factory=dict)
-
-
-Block = Table | Answers | Sheets | Scatter | Chart | Pictures | Judgements
 
 
 @dataclass(frozen=True)
@@ -241,6 +248,11 @@ def render(report: Report) -> str:
     -------
     html : str
     """
+    return templates().get_template("report.html").render(report=report)
+
+
+def templates() -> Environment:
+    """The templates, in which everything is text unless it is said to be safe."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -250,7 +262,12 @@ def render(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("report.html").render(report=report)
+
+    def draw(block: Block) -> Any:
+        return getattr(environment.get_template(block.template).module, block.kind)(block)
+
+    environment.filters["draw"] = draw
+    return environment
 
 
 def make_folder(folder: str | os.PathLike[str], file: str = FILE) -> Path:

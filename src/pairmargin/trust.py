@@ -20,7 +20,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.special import softmax
 from torch import Tensor
@@ -33,6 +32,7 @@ SHARPNESSES = np.exp(np.linspace(-3, 3, 37))
 USUAL_SHARPNESS = 2.0  # before any answer is seen; it counts for little
 ERROR_RATES = np.concatenate([[0.0], np.linspace(0.01, 0.4, 40)])
 PROOF = 4.0  # by how much mistakes must raise the log-likelihood, to be believed in
+UNDECIDED = 1e-6  # share of the largest margin, below which a median margin is rounding
 TINY = 1e-3  # no network is surer than this
 
 
@@ -59,8 +59,9 @@ def margins(scores: Tensor) -> Tensor:
 
 
 def median_margin(margin: Tensor) -> float:
-    """Half of the points lead by more than this."""
-    return max(float(margin.median()), torch.finfo(margin.dtype).tiny)
+    """Half of the points lead by more than this; 1 if most points are undecided."""
+    median = float(margin.median())
+    return median if median > UNDECIDED * float(margin.max()) else 1.0
 
 
 def chances(scores: Array, sharpness: float) -> Array:

@@ -1,4 +1,4 @@
-"""What a fit leaves behind: labels, the model, and a record of how it came about."""
+"""What a fit leaves behind: labels, the model, a record of how it came about, and a page to look at."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
+from ..fit_report import write_report
 from ..persist import save
 from .fitting import FitResult
 from .labels import write_header, write_rows
@@ -37,10 +38,25 @@ def write_record(result: FitResult, path: Path) -> None:
     path.write_text(json.dumps(record(result), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def write_page(result: FitResult, path: Path) -> None:
+    """What came out, to look at."""
+    write_report(
+        path,
+        result.items,
+        result.model,
+        result.pairs,
+        labels=result.labels,
+        source=Path(result.sources["data"]["path"]).name,
+        seconds=result.seconds,
+        n_learned=len(result.rows),
+    )
+
+
 OUTPUTS: dict[str, Callable[[FitResult, Path], None]] = {  # the files of a fit, and what writes each of them
     "labels.csv": write_labels,
     "model.safetensors": write_model,
     "run.json": write_record,
+    "report.html": write_page,
 }
 
 

@@ -7,17 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
-from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.manifold import TSNE
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
-from ..exceptions import InvalidDataError, InvalidParameterError, unknown_name
-from ..extras import need
+from ..exceptions import InvalidDataError
 from ..looks import cluster_look
 from ..model_selection import before_last, cluster_labels, last_step
 from ..pairs import Pairs
-from ..validation import check_rules, integer
+from .flat_points import drawn_rows, flat_points
 from .graph_layout import moved_apart
 from .parts import axes_for, draw_links, haloed, link_legend, need_matplotlib, note
 
@@ -29,7 +25,6 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 SMALL = 0.014  # the spread of a cluster, as a share of the map, below which its number would hide it
-MAPS = ("pca", "tsne", "umap")
 RASTER_FROM = 2000  # points; beyond, they are pixels also in a PDF, whose size then does not grow with them
 
 
@@ -177,8 +172,8 @@ class ClusterMapDisplay:
             )
         pairs = None if pairs is None else Pairs.check(pairs, data.shape[0])
         rng = check_random_state(random_state)
-        rows = _drawn_rows(data.shape[0], max_points, pairs, rng)
-        points, names = _flat(data, rows, method, rng)
+        rows = drawn_rows(data.shape[0], max_points, pairs, rng)
+        points, names = flat_points(data, rows, method, rng)
         display = cls(
             points=points,
             labels=clusters[rows],
@@ -249,56 +244,3 @@ class ClusterMapDisplay:
             haloed(self.ax_, place, f"{cluster}", fontsize=10, fontweight="bold")
             for cluster, place in zip(self.points_, places, strict=True)
         ]
-
-
-# From many dimensions to two
-
-
-def _drawn_rows(n: int, max_points: int, pairs: Pairs | None, rng: RandomState) -> Array:
-    """The rows to draw, rising: all, or those in pairs and a random choice of the others."""
-    check_rules({"max_points": integer(1)}, {"max_points": max_points})
-    if n <= max_points:
-        return np.arange(n)
-    asked = np.empty(0, dtype=int) if pairs is None else pairs.points
-    others = np.setdiff1d(np.arange(n), asked)
-    chosen = rng.choice(others, size=min(len(others), max(max_points - len(asked), 0)), replace=False)
-    return np.sort(np.concatenate((asked, chosen)))
-
-
-def _flat(X: Any, rows: Array, method: Any, rng: RandomState) -> tuple[Array, tuple[str, str]]:
-    """Places (·, 2) of the rows, and what the two directions are."""
-    if isinstance(method, str) and method == "pca":
-        return _principal(X, rows, rng)
-    shown = X[rows]
-    if isinstance(method, str):
-        transformer, name = _neighbour_map(method, len(rows), int(rng.randint(2**31 - 1)))
-    else:
-        transformer, name = method, type(method).__name__
-    with threadpool_limits(1):  # at this size more threads cost more than they give
-        points = np.asarray(transformer.fit_transform(shown))
-    if points.shape != (len(rows), 2):
-        raise InvalidParameterError(f"{name} gives shape {points.shape}; a map needs 2 columns, such as n_components=2")
-    return points, (f"{name}: only neighbourhoods mean something", "") if isinstance(method, str) else (name, "")
-
-
-def _principal(X: Any, rows: Array, rng: RandomState) -> tuple[Array, tuple[str, str]]:
-    """The two directions of most variance; one column is drawn as a line."""
-    n_components = min(2, *X.shape)
-    if hasattr(X, "toarray"):
-        pca: Any = TruncatedSVD(n_components, random_state=rng)
-    else:
-        pca = PCA(n_components, random_state=rng)
-    with np.errstate(divide="ignore", invalid="ignore"):  # points that are all the same have no variance to share
-        points = pca.fit_transform(X)[rows]
-    shares = np.nan_to_num(pca.explained_variance_ratio_)
-    names = [f"component {k} ({share:.0%} of the variance)" for k, share in enumerate(shares, start=1)]
-    return np.pad(points, ((0, 0), (0, 2 - n_components))), (names[0], names[1] if n_components == 2 else "")
-
-
-def _neighbour_map(method: str, n: int, seed: int) -> tuple[Any, str]:
-    """A method that keeps neighbourhoods, and its name."""
-    if method == "tsne":
-        return TSNE(perplexity=min(30.0, max((n - 1) / 3, 1.0)), init="random", random_state=seed), "t-SNE"
-    if method != "umap":
-        raise InvalidParameterError(unknown_name("method", method, MAPS))
-    return need("umap", 'method="umap"').UMAP(n_neighbors=min(15, n - 1), random_state=seed, n_jobs=1), "UMAP"

@@ -90,14 +90,31 @@ class _UnreadableError(Exception):
 def pixels(path: Path, size: int, colour: bool) -> Array:
     """An image as (size, size) or (size, size, 3) means of its pixels, upright, on white where it is transparent."""
     library = need("PIL.Image", "reading images")
+    flat = _opened(library, path, "RGB" if colour else "L", size)
+    return np.asarray(flat.resize((size, size), library.Resampling.BOX), dtype=np.float32) / np.float32(255)
+
+
+def thumbnail(path: Path, size: int) -> Any | None:
+    """An image of Pillow's of at most ``size`` pixels a side, as wide and high as it is; None if it cannot be read."""
+    library = need("PIL.Image", "reading images")
+    try:
+        image = _opened(library, path, "RGB", size)
+    except _UnreadableError:
+        return None
+    image.thumbnail((size, size), library.Resampling.LANCZOS)
+    return image
+
+
+def _opened(library: Any, path: Path, mode: str, size: int) -> Any:
+    """An image upright, grey or RGB, on white where it is transparent; of at least ``size`` pixels if it has them."""
     turned = need("PIL.ImageOps", "reading images").exif_transpose
     try:
         with warnings.catch_warnings():  # Pillow's about odd metadata and large images
             warnings.simplefilter("ignore")
             with library.open(path, formats=FORMATS) as image:
                 _check_size(image)
-                image.draft("RGB" if colour else "L", (2 * size, 2 * size))  # lets JPEG skip what is not needed
-                flat = _flat(library, turned(image), "RGB" if colour else "L")
+                image.draft(mode, (2 * size, 2 * size))  # lets JPEG skip what is not needed
+                return _flat(library, turned(image), mode)
     except library.UnidentifiedImageError as error:
         raise _UnreadableError("not an image") from error
     except library.DecompressionBombError as error:
@@ -106,7 +123,6 @@ def pixels(path: Path, size: int, colour: bool) -> Array:
         raise
     except Exception as error:  # a damaged image can trip Pillow anywhere
         raise _UnreadableError("damaged or cut short") from error
-    return np.asarray(flat.resize((size, size), library.Resampling.BOX), dtype=np.float32) / np.float32(255)
 
 
 def _check_size(image: Any) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..exceptions import InvalidDataError, InvalidParameterError, ModelFileError, did_you_mean
+from .columns import Column
 from .folders import find_files
 from .images import ENDINGS as IMAGES
 from .images import ImageMaker
@@ -79,6 +80,8 @@ class Recipe:
         What its items are.
     feature_names : list of str or None
         The names of the features of a table.
+    columns : tuple of Column or None
+        What becomes of each column of a table.
     """
 
     def __init__(self, maker: Maker) -> None:
@@ -91,6 +94,10 @@ class Recipe:
     @property
     def feature_names(self) -> list[str] | None:
         return self._maker.columns.features if isinstance(self._maker, TableMaker) else None
+
+    @property
+    def columns(self) -> tuple[Column, ...] | None:
+        return self._maker.columns.columns if isinstance(self._maker, TableMaker) else None
 
     def __repr__(self) -> str:
         return f"Recipe(kind={self.kind!r})"

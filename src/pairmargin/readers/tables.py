@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
@@ -34,9 +34,14 @@ class RowFaces(Sequence[str]):
     def __getitem__(self, where: int | slice) -> str | list[str]:
         if isinstance(where, slice):
             return [self[k] for k in range(*where.indices(len(self)))]
-        row = range(len(self))[where]
-        lines = [f"{name}: {_shown(self.table.column(name)[row])}" for name in self.table.column_names]
+        lines = [f"{name}: {value}" for name, value in self.cells(where).items()]
         return "\n".join(lines + ([f"… and {self.more} more"] if self.more else []))
+
+    def cells(self, where: int, names: Iterable[str] | None = None) -> dict[str, str]:
+        """The values of a row by the names of their columns, or of those among these names that are shown."""
+        row, shown = range(len(self))[where], self.table.column_names
+        chosen = shown if names is None else [name for name in names if name in shown]
+        return {name: _shown(self.table.column(name)[row]) for name in chosen}
 
 
 def _shown(cell: Any) -> str:
