@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .datasets import list_datasets, load_dataset
     from .estimator import MaxMarginClustering
     from .exceptions import (
+        CheckpointError,
         ConflictingPairsError,
         DatasetError,
         ExperimentError,
@@ -56,6 +57,7 @@ __all__ = [
     "ITML",
     "KISSME",
     "COPKMeans",
+    "CheckpointError",
     "ClusterMapDisplay",
     "ConflictingPairsError",
     "ConstraintGraphDisplay",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -17,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .batches import Batches
+from .checkpoint import NOTHING_KEPT, Checkpoint, Keeper
 from .consensus import Start, consensus_starts
 from .exceptions import InvalidParameterError
 from .inputs import GAUSSIAN, Input, Rows, ScaledRows, Scaling, fingerprint, pieces
@@ -119,6 +121,11 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     batch_size : int, optional
         Take a step for every so many rows instead of one for all of them, and read X as it is needed: a memory map, an
         HDF5 dataset, a Zarr array or `ParquetRows` then stays on disk. Some ten thousand rows are a good size.
+    checkpoint : path-like, optional
+        A folder that keeps how far `fit` has come. Stopped at any time and called again with the same data, answers and
+        settings, it goes on from there, and ends as if nothing had happened.
+    checkpoint_every : int, default=10
+        Passes over the data from one time to the next that training and pretraining are kept.
     warm_start : bool, default=False
         Go on from the last fit instead of starting anew: the way to add pairs.
     callback : callable, optional
@@ -206,6 +213,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         robust: bool = True,
         on_conflict: str = "raise",
         batch_size: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 10,
         warm_start: bool = False,
         callback: Callback | None = None,
         verbose: int = 0,
@@ -237,6 +246,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         self.robust = robust
         self.on_conflict = on_conflict
         self.batch_size = batch_size
+        self.checkpoint = checkpoint
+        self.checkpoint_every = checkpoint_every
         self.warm_start = warm_start
         self.callback = callback
         self.verbose = verbose
@@ -297,8 +308,10 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         rng, team = check_random_state(self.random_state), Team.current()
         team.meet()
         team.same_chance(rng)
-        team.check_same("X", fingerprint(data))
-        team.check_same("the list of answers", pairs.index.tobytes() + pairs.same.tobytes() + pairs.weight.tobytes())
+        content = fingerprint(data), pairs.index.tobytes() + pairs.same.tobytes() + pairs.weight.tobytes()
+        team.check_same("X", content[0])
+        team.check_same("the list of answers", content[1])
+        kept = Checkpoint(self.checkpoint, self.checkpoint_every, self._kept_settings(), b"".join(content), team)
         device = _device(self.device)
         with _shown(self.verbose):
             visible = self.visible if sizes or self.visible != "auto" else GAUSSIAN
@@ -308,17 +321,42 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
                 sample, history = self._sample(x, pairs, rng), self.pretraining_history_
                 starts = [self._known_network(data.dtype, device, sizes, n_clusters)]
             else:
-                layers, history = self._pretrain(x, sizes, scaling.visible, rng, device)
+                layers, history = self._pretrain(x, sizes, scaling.visible, rng, device, kept)
                 sample = self._sample(x, pairs, rng)
-                starts = self._starts_of(team, sample, layers, n_clusters, rng)
+                starts = kept.once(
+                    "starts",
+                    rng,
+                    lambda: self._starts_of(team, sample, layers, n_clusters, rng),
+                    lambda found: ({f"start-{k}": each.tensors for k, each in enumerate(found)}, {"n": len(found)}),
+                    lambda state: [Network.of(state.tensors[f"start-{k}"]) for k in range(state.facts["n"])],
+                )
             links = self._links(sample.x, team)
-            network = self._most_promising(starts, sample, links, rng)
-            trust = self._judge(network, sample, links, rng)
+            network = kept.once(
+                "chosen",
+                rng,
+                lambda: self._most_promising(starts, sample, links, rng),
+                lambda found: ({"network": found.tensors}, {}),
+                lambda state: Network.of(state.tensors["network"]),
+            )
+            trust = kept.once(
+                "trust",
+                rng,
+                lambda: self._judge(network, sample, links, rng),
+                lambda found: (
+                    {"trust": [torch.from_numpy(found.right), torch.from_numpy(found.trust)]},
+                    {"sharpness": found.sharpness, "error_rate": found.error_rate},
+                ),
+                lambda state: Trust(
+                    **state.facts, right=state.tensors["trust"][0].numpy(), trust=state.tensors["trust"][1].numpy()
+                ),
+            )
             if warm:  # this network has learned from answers that it now judges
                 trust = trust._replace(sharpness=self.sharpness_)
             trusted = Pairs(pairs.index, pairs.same, pairs.weight * trust.trust)
             tell = self._reporter("train")
-            training_history = self._train(network, x, trusted, sample.in_all(links), rng, on_iteration=tell)
+            training_history = self._train(
+                network, x, trusted, sample.in_all(links), rng, on_iteration=tell, keeper=kept.stage("training")
+            )
             self._store(scaling, network, history, training_history)
             self._store_labels(network, x, trusted, team)
             self._store_trust(trust, given.is_in(pairs))
@@ -390,7 +428,13 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         return tags
 
     def _pretrain(
-        self, x: Rows, sizes: tuple[int, ...], visible: str, rng: RandomState, device: torch.device
+        self,
+        x: Rows,
+        sizes: tuple[int, ...],
+        visible: str,
+        rng: RandomState,
+        device: torch.device,
+        kept: Checkpoint,
     ) -> tuple[list[Layer], History]:
         """Layers from stacked RBMs."""
         settings = Pretraining(
@@ -405,7 +449,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         generator = _generator(rng, device)
         with threads_for(min(self.pretrain_batch_size, x.shape[0]), x.shape[1], *sizes):
             like = x.rows(slice(0, 1))
-            return pretrain(x, sizes, visible, settings, generator, like, self._reporter("pretrain"), Team.current())
+            tell, team = self._reporter("pretrain"), Team.current()
+            return pretrain(x, sizes, visible, settings, generator, like, tell, team, kept.stage)
 
     def _starts_of(
         self, team: Team, sample: Sample, layers: list[Layer], n_clusters: int | None, rng: RandomState
@@ -505,12 +550,13 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         rng: RandomState,
         n_steps: int | None = None,
         on_iteration: Callback | None = None,
+        keeper: Keeper = NOTHING_KEPT,
     ) -> History:
         """Algorithm 1 in place, for so many steps if not to the end; its history."""
         n_iter = self.max_iter if n_steps is None else min(n_steps, self.max_iter)
         prices = Prices(self.weight_penalty, self.free_weight, self.neighbour_weight, self.balance_weight)
         team = Team.current()
-        settings: dict[str, Any] = {"tol": self.tol, "on_iteration": on_iteration, "team": team}
+        settings: dict[str, Any] = {"tol": self.tol, "on_iteration": on_iteration, "team": team, "keeper": keeper}
         if self._is_large(x):
             assert self.batch_size is not None
             with threads_for(self.batch_size, *_widths(network)):
@@ -526,6 +572,11 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
                 history = train(network, all_rows, problem, self._steps(network), max_iter=n_iter, **settings)
         logger.info("trained for %d iterations, objective %.6g", history[-1]["iteration"], _lowest(history))
         return history
+
+    def _kept_settings(self) -> dict[str, Any]:
+        """The settings that decide what comes out."""
+        told = {"callback", "verbose", "checkpoint", "checkpoint_every"}
+        return {name: value for name, value in self.get_params(deep=False).items() if name not in told}
 
     def _is_large(self, x: Rows) -> bool:
         """Whether there is more than one batch."""

@@ -1,6 +1,7 @@
 """The errors and warnings of pairmargin.
 
 PairMarginError
+├── CheckpointError (also ValueError)         a checkpoint that is damaged or of another fit
 ├── InvalidParameterError (also ValueError)   a setting that cannot work
 ├── InvalidDataError (also ValueError)        X that cannot be clustered
 ├── InvalidPairsError (also ValueError)       answers that are not well formed
@@ -22,6 +23,7 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "CheckpointError",
     "ConflictingPairsError",
     "DatasetError",
     "ExperimentError",
@@ -76,6 +78,10 @@ class ModelFileError(PairMarginError, ValueError):
 
 class OutputError(PairMarginError, OSError):
     """A file that cannot be written: no permission, a full disk, something in the way."""
+
+
+class CheckpointError(PairMarginError, ValueError):
+    """A checkpoint that is damaged, or of another fit."""
 
 
 class TeamError(PairMarginError, RuntimeError):

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from .checkpoint import NOTHING_KEPT, Keeper
 from .inputs import BINARY, Rows
 from .network import Layer
 from .team import ALONE, Team
@@ -126,6 +127,7 @@ def train_rbm(
     generator: torch.Generator,
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     team: Team = ALONE,
+    keeper: Keeper = NOTHING_KEPT,
 ) -> list[dict[str, Any]]:
     """Raise the likelihood of the data by contrastive divergence, in place; one row of history for each epoch.
 
@@ -136,8 +138,14 @@ def train_rbm(
     rate = settings.rate(rbm.visible)
     parameters = (rbm.weight, rbm.visible_bias, rbm.hidden_bias)
     velocity = tuple(torch.zeros_like(p) for p in parameters)
-    history = []
-    for epoch in range(settings.epochs):
+    history: list[dict[str, Any]] = []
+    state = keeper.load()
+    if state is not None:
+        history = state.facts["history"]
+        generator.set_state(state.tensors["chance"][0])
+        for mine, kept in zip(parameters + velocity, state.tensors["rbm"], strict=True):
+            mine.copy_(kept)
+    for epoch in range(len(history), settings.epochs):
         began = time.perf_counter()
         momentum = min(0.5, settings.momentum) if epoch < 5 else settings.momentum  # Hinton's practical guide, 9.1
         error = rbm.weight.new_zeros(())
@@ -165,6 +173,8 @@ def train_rbm(
         history.append(row)
         if on_epoch is not None:
             on_epoch(row)
+        if keeper.is_due(epoch + 1) or epoch + 1 == settings.epochs:
+            keeper.save({"rbm": parameters + velocity, "chance": [generator.get_state()]}, {"history": history})
     return history
 
 
@@ -177,6 +187,7 @@ def pretrain(
     like: Tensor,
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     team: Team = ALONE,
+    keeper_of: Callable[[str], Keeper] = lambda stage: NOTHING_KEPT,
 ) -> tuple[list[Layer], list[dict[str, Any]]]:
     """Train a stack of RBMs greedily, each on the hidden means of the one below; the upper ones are binary."""
     layers: list[Layer] = []
@@ -189,7 +200,7 @@ def pretrain(
             if on_epoch is not None:
                 on_epoch(row)
 
-        history += train_rbm(rbm, data, settings, generator, report, team)
+        history += train_rbm(rbm, data, settings, generator, report, team, keeper_of(f"layer-{depth}"))
         layers.append(Layer(rbm.weight, rbm.hidden_bias))
         data = data.above(rbm.weight, rbm.hidden_bias)
         visible = BINARY

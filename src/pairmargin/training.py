@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from .batches import Batches
+from .checkpoint import NOTHING_KEPT, Keeper, State
 from .inputs import Input
 from .network import Network
 from .objective import Problem, Terms, label_subgradient, objective_and_subgradient
 from .team import ALONE, Team
 
 History = list[dict[str, Any]]
-Steps = Callable[[list[Tensor], int], None]  # moves the parameters, given their gradients and the iteration
 PATIENT_PASSES = 3  # over all the data without a significant change, when there is a step for every batch
 PATIENCE = 20  # iterations without a significant change of the objective, before line 5 of Algorithm 1 stops
 
 SETTLE = 200  # steps to learn the clusters of the start
 SETTLED = 0.995  # share of the points in their cluster that is enough
+
+
+class Steps(Protocol):
+    """A way to move the parameters, given their gradients and the iteration."""
+
+    @property
+    def tensors(self) -> list[Tensor]: ...
+
+    def __call__(self, gradients: list[Tensor], iteration: int) -> None: ...
 
 
 class PaperSteps:
@@ -33,6 +42,11 @@ class PaperSteps:
 
     def __init__(self, network: Network, weight_penalty: float, layer_rate: float, offset: int) -> None:
         self.network, self.weight_penalty, self.layer_rate, self.offset = network, weight_penalty, layer_rate, offset
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """What is remembered from step to step."""
+        return []
 
     def __call__(self, gradients: list[Tensor], iteration: int) -> None:
         """Move every parameter once; ``iteration`` counts from 1 as in Algorithm 1."""
@@ -58,6 +72,11 @@ class AdamSteps:
         self.means = [torch.zeros_like(p) for p in self.parameters]
         self.squares = [torch.zeros_like(p) for p in self.parameters]
 
+    @property
+    def tensors(self) -> list[Tensor]:
+        """What is remembered from step to step."""
+        return [*self.means, *self.squares]
+
     def __call__(self, gradients: list[Tensor], iteration: int) -> None:
         """Move every parameter once; ``iteration`` counts from 1."""
         pace = min(iteration / self.ramp, 1)
@@ -80,17 +99,17 @@ def train_in_batches(
     tol: float,
     on_iteration: Callable[[dict[str, Any]], object] | None = None,
     team: Team = ALONE,
+    keeper: Keeper = NOTHING_KEPT,
 ) -> History:
     """Algorithm 1 in place with a step for every batch; one row for every pass over the data.
 
     A row has the means of what its batches cost, each before its step. The network ends as it was after the pass that
     cost least.
     """
-    history: History = []
     began = time.perf_counter()
-    lowest, last_change, n_steps = torch.inf, 0, 0
     best = Best(network)
-    for epoch in range(1, max_iter + 1):
+    course = Course(network, steps, best, keeper, batches.generator)
+    for epoch in range(course.iteration + 1, max_iter + 1):
         rows: History = []
         occupied = torch.zeros(len(network.head), dtype=torch.long)
         for x, problem in batches:
@@ -98,20 +117,17 @@ def train_in_batches(
             terms, violated, step = objective_and_subgradient(scores, problem, network.squared_norm)
             rows.append(_row(epoch, terms, violated, scores, 0.0))
             occupied += torch.bincount(scores.argmax(1), minlength=len(occupied)).cpu()
-            n_steps += 1
-            steps(_gradients(network, x, step, problem, team), n_steps)
+            course.n_steps += 1
+            steps(_gradients(network, x, step, problem, team), course.n_steps)
         row = _pass(rows, occupied, time.perf_counter() - began, team)
-        history.append(row)
         best.look(row["objective"])
-        if team.anyone(on_iteration is not None and on_iteration(row) is True):
+        is_over = course.add(row, tol, PATIENT_PASSES)
+        if team.anyone(on_iteration is not None and on_iteration(row) is True) or is_over:
             break
-        if row["objective"] < lowest - tol * abs(row["objective"]):
-            lowest, last_change = row["objective"], epoch
-        if epoch - last_change >= PATIENT_PASSES:
-            break
+        course.keep()
     network.activations.clear()
     best.restore()
-    return history
+    return course.history
 
 
 def _gradients(network: Network, x: Input, step: Tensor, problem: Problem, team: Team) -> list[Tensor]:
@@ -151,6 +167,7 @@ def train(
     tol: float,
     on_iteration: Callable[[dict[str, Any]], object] | None = None,
     team: Team = ALONE,
+    keeper: Keeper = NOTHING_KEPT,
 ) -> History:
     """Run Algorithm 1 in place; one row for the start (iteration 0) and one for every iteration after it.
 
@@ -158,30 +175,77 @@ def train(
     Training ends early if ``on_iteration``, which is given every row, returns True. A member of a team projects its own
     rows and carries their step back; what is between, which costs little, everyone does for all rows.
     """
-    history: History = []
     began = time.perf_counter()
-    lowest, last_change = torch.inf, 0
     best = Best(network)
+    course = Course(network, steps, best, keeper)
     own = team.share(x.shape[0])
     part = x if team.size == 1 else x.subset(torch.arange(own.start, own.stop))
-    for iteration in range(max_iter + 1):
+    for iteration in range(course.n_steps, max_iter + 1):
         scores = team.put_together(network.scores(part), x.shape[0])  # line 6
         terms, violated, step = objective_and_subgradient(scores, problem, network.squared_norm)  # line 7
         row = _row(iteration, terms, violated, scores, time.perf_counter() - began)
-        if not problem.n_answers and history and row["occupied_clusters"] < history[0]["occupied_clusters"]:
+        first = course.history[:1]
+        if not problem.n_answers and first and row["occupied_clusters"] < first[0]["occupied_clusters"]:
             break  # with no answers, only the start knows how many clusters there are
-        history.append(row)
         best.look(row["objective"])
-        if team.anyone(on_iteration is not None and on_iteration(row) is True):
-            break
-        if row["objective"] < lowest - tol * abs(row["objective"]):
-            lowest, last_change = row["objective"], iteration
-        if iteration == max_iter or iteration - last_change >= PATIENCE:  # lines 4 and 5
+        is_over = course.add(row, tol, PATIENCE)  # line 5
+        if team.anyone(on_iteration is not None and on_iteration(row) is True) or is_over or iteration == max_iter:
             break
         steps(_gradients(network, part, step[own], problem, team), iteration + 1)  # lines 8 to 11
+        course.n_steps += 1
+        course.keep()
     network.activations.clear()
     best.restore()
-    return history
+    return course.history
+
+
+class Course:
+    """How far training has come, and whether it still gets anywhere; kept now and then, and taken up again."""
+
+    def __init__(
+        self, network: Network, steps: Steps, best: Best, keeper: Keeper, generator: torch.Generator | None = None
+    ) -> None:
+        self.history: History = []
+        self.n_steps, self.lowest, self.last_change = 0, torch.inf, 0
+        self.network, self.steps, self.best, self.keeper, self.generator = network, steps, best, keeper, generator
+        state = keeper.load()
+        if state is not None:
+            self._take_up(state)
+
+    @property
+    def iteration(self) -> int:
+        """The last one that the history tells of."""
+        return int(self.history[-1]["iteration"]) if self.history else 0
+
+    def add(self, row: dict[str, Any], tol: float, patience: int) -> bool:
+        """Write a row down; whether the objective has not fallen for too long."""
+        self.history.append(row)
+        if row["objective"] < self.lowest - tol * abs(row["objective"]):
+            self.lowest, self.last_change = row["objective"], row["iteration"]
+        return bool(row["iteration"] - self.last_change >= patience)
+
+    def keep(self) -> None:
+        """Let the keeper have it all, if it is time to."""
+        if not self.keeper.is_due(self.iteration):
+            return
+        names = ("history", "n_steps", "lowest", "last_change")
+        facts = {name: getattr(self, name) for name in names} | {"best": self.best.objective}
+        self.keeper.save(self._tensors(), facts)
+
+    def _tensors(self) -> dict[str, list[Tensor]]:
+        chance = [] if self.generator is None else [self.generator.get_state()]
+        own = {"network": self.network.parameters, "steps": self.steps.tensors, "best": self.best.copies}
+        return own | {"chance": chance}
+
+    def _take_up(self, state: State) -> None:
+        for name in ("network", "steps", "best"):
+            for mine, kept in zip(self._tensors()[name], state.tensors[name], strict=True):
+                mine.copy_(kept)
+        if self.generator is not None:
+            self.generator.set_state(state.tensors["chance"][0])
+        self.best.objective = state.facts.pop("best")
+        for name, value in state.facts.items():
+            setattr(self, name, value)
 
 
 class Best:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -73,6 +74,8 @@ SETTINGS: Rules = {
     "answer_price": NOT_NEGATIVE,
     "robust": ("True or False", lambda v: isinstance(v, (bool, np.bool_))),
     "batch_size": ("an integer, 1 or more, or None", lambda v: v is None or integer(1)[1](v)),
+    "checkpoint": ("a path or None", lambda v: v is None or isinstance(v, (str, os.PathLike))),
+    "checkpoint_every": integer(1),
     "on_conflict": one_of("raise", "drop", "keep"),
     "verbose": ("True, False or an integer, 0 or more", lambda v: v in (True, False) or (_is_integer(v) and v >= 0)),
     "callback": ("callable or None", lambda v: v is None or callable(v)),
