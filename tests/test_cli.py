@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from rich.console import Console
 from rich.progress import Progress
 from typer.testing import CliRunner
 
 import pairmargin
 from pairmargin import cli, demo
+from pairmargin.cli_help import COMMANDS, HELP
 
+HOME = str(Path(pairmargin.__file__).parents[1])
 QUICK = {"max_iter": 3, "pretrain_epochs": 1, "hidden_layer_sizes": 20}
 
 
@@ -45,14 +48,30 @@ try:
     runpy.run_module("pairmargin", run_name="__main__")
 except SystemExit as end:
     assert not end.code, end.code
-heavy = {"torch", "sklearn", "scipy", "numpy", "matplotlib", "jinja2"} & set(sys.modules)
+heavy = {"torch", "sklearn", "scipy", "numpy", "pandas", "pyarrow", "matplotlib", "jinja2"} & set(sys.modules)
 assert not heavy, heavy
 """
-    home = str(Path(pairmargin.__file__).parents[1])
-    done = subprocess.run([sys.executable, "-c", code, home], capture_output=True, encoding="utf-8", check=False)
+    done = subprocess.run([sys.executable, "-c", code, HOME], capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr
     assert "Usage: pairmargin" in done.stdout
     assert "demo" in done.stdout
+
+
+def test_the_first_help_needs_no_command_line_library() -> None:
+    code = "import sys; from pairmargin.__main__ import main; main(); print(*sys.modules)"
+    line = [sys.executable, "-c", f"import sys; sys.path.insert(0, {HOME!r}); {code}", "--help"]
+    done = subprocess.run(line, capture_output=True, encoding="utf-8", check=True)
+    *said, modules = done.stdout.splitlines(keepends=True)
+    assert "".join(said) == HELP
+    assert not {"typer", "rich", "typing", "importlib.metadata"} & set(modules.split())
+
+
+def test_help_names_every_command_with_what_it_does() -> None:
+    group = typer.main.get_command(cli.app)
+    summaries = {name: (command.help or "").split("\n")[0] for name, command in group.commands.items()}
+    assert list(COMMANDS) == list(summaries)
+    for name, summary in COMMANDS.items():
+        assert summaries[name].startswith(summary.removesuffix(".")), name
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], []])
@@ -91,7 +110,7 @@ def test_demo_shows_three_rows_and_writes_one_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("pairs", ["0", "-5", str(10**9)])
 def test_wrong_number_of_pairs_is_refused_with_the_way_out(pairs: str, tmp_path: Path) -> None:
     code, said = run("demo", f"--pairs={pairs}", "--out", tmp_path / "report")
-    assert code == 1
+    assert code == 2
     assert said.startswith(f"Error: {pairs} pairs")
     assert "such as --pairs 100" in said
     assert said.count("\n") == 1
@@ -102,7 +121,7 @@ def test_folder_that_cannot_be_is_refused_before_the_work(tmp_path: Path, monkey
     monkeypatch.setattr(demo, "run", lambda *_, **__: pytest.fail("the work was begun"))
     (tmp_path / "file").write_text("in the way")
     code, said = run("demo", "--out", tmp_path / "file" / "report")
-    assert code == 1
+    assert code == 2
     assert "cannot be written" in said
     assert "choose another folder" in said
     assert said.count("\n") == 1

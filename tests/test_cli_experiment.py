@@ -164,7 +164,7 @@ def test_a_missing_package_gives_the_command(
     code, said = command(*arguments)
     assert code == 1
     assert said == (
-        f'Error: experiments need {package}, which is not installed; run: pip install "pairmargin[experiments]"\n'
+        f'Error: an experiment needs {package}, which is not installed; run: pip install "pairmargin[experiments]"\n'
     )
 
 
@@ -177,7 +177,7 @@ def test_a_package_missing_only_when_the_report_is_drawn(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "pairmargin.experiments.report", fake)
     code, said = command("report")
     assert code == 1
-    assert "experiments need matplotlib, which" in said
+    assert "an experiment needs matplotlib, which" in said
 
 
 def test_a_module_of_ours_that_is_missing_is_a_fault_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:

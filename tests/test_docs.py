@@ -1,11 +1,15 @@
-"""The documents keep their word: links lead somewhere, the tests they name exist, their Python can be compiled."""
+"""The documents keep their word: links lead somewhere, the tests they name exist, their commands and Python run."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
+
+from pairmargin import cli
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -36,3 +40,28 @@ def test_every_page_of_the_docs_is_linked_from_the_readme_or_from_a_page():
         (page.parent / link).resolve() for page in PAGES for link in re.findall(r"\]\(([^)#]+)\)", page.read_text())
     }
     assert [page for page in PAGES if page.parent != ROOT and page.resolve() not in linked] == []
+
+
+def test_commands_from_files_to_files_run_as_printed(tmp_path, monkeypatch):
+    """Those of docs/command-line.md, in their order, with the files that its Python writes; then the README's."""
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "command-line.md").read_text()
+    (python,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(compile(python, "command-line.md", "exec"), {})
+    readme = (ROOT / "README.md").read_text().partition("Or from files to files")[2].partition("##")[0]
+    blocks = re.findall(r"```console\n(.*?)```", page + readme, re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if not line.startswith("pip ")]
+    assert [line.split()[1] for line in lines] == ["fit", "predict", "evaluate"] * 3
+    said = []
+    for line in lines:
+        program, *arguments = shlex.split(line)
+        result = CliRunner().invoke(cli.app, arguments)
+        assert (program, result.exit_code) == ("pairmargin", 0), result.output
+        said.append(result.stdout)
+    printed = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    for told, real in zip(printed, (said[0], said[2]), strict=True):  # figures may differ from machine to machine
+        assert _words(real).startswith(_words(told))
+
+
+def _words(text):
+    return re.sub(r"[\d.,%]+", "#", text)

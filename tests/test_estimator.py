@@ -181,7 +181,8 @@ def test_of_several_starts_the_lowest_after_a_little_training_is_trained_to_the_
     assert len({min(objectives) for objectives in screened}) == 4
     assert model.history_ is trainings[-1][2]
     assert model.objective_ == min(kept)
-    assert [row["objective"] for row in rows if row["phase"] == "train"] == kept  # screening is not told of
+    assert [row["objective"] for row in rows if row["phase"] == "train"] == kept
+    assert sum(row["phase"] == "screen" for row in rows) == sum(map(len, screened))
 
 
 def test_more_starts_begin_no_higher(wine, wine_pairs):
@@ -393,6 +394,28 @@ def test_verbose_logs_and_callback_is_called(wine, caplog):
     assert "pretraining 1 layers on 178 x 13, gaussian visible units" in caplog.text
     assert {row["phase"] for row in rows} == {"pretrain", "train"}
     assert rows[0]["layer"] == rows[0]["epoch"] == 1
+
+
+def test_callback_that_returns_true_ends_training_with_the_best_network_so_far(wine, wine_pairs):
+    phases = []
+
+    def stop(row):
+        phases.append(row["phase"])
+        return row["phase"] == "train" and row["iteration"] == 4
+
+    settings = QUICK | {"max_iter": 30}
+    whole = MaxMarginClustering(3, **settings).fit(wine[0], pairs=wine_pairs)
+    model = MaxMarginClustering(3, **settings, callback=stop).fit(wine[0], pairs=wine_pairs)
+    assert model.n_iter_ == 4
+    assert [row["objective"] for row in model.history_] == [row["objective"] for row in whole.history_[:5]]
+    assert model.objective_ == lowest(model.history_)
+    assert list(dict.fromkeys(phases))[-2:] == ["judge", "train"]
+    np.testing.assert_array_equal(model.answer_trust_, whole.answer_trust_)  # of networks that trained to their end
+
+
+def test_callback_that_returns_anything_but_true_stops_nothing(wine):
+    model = MaxMarginClustering(3, **QUICK, callback=lambda row: 1).fit(wine[0])
+    assert model.n_iter_ == QUICK["max_iter"]
 
 
 def test_an_unfitted_model_says_so(wine):

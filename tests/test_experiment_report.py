@@ -23,6 +23,7 @@ from pairmargin.experiments.specs import EXPERIMENTS, METHODS, PRINTED
 from pairmargin.experiments.store import FALSE_POSITIVE_RATES, TYPES
 from pairmargin.experiments.tables import NBSP, Comparison, markdown
 from pairmargin.experiments.verdicts import ACCURACY, ARI, AUC
+from pairmargin.looks import spaced_labels
 from pairmargin.report import Judgement, Judgements, Pictures, Report, Section, Table, render
 
 TABLE2 = EXPERIMENTS["table2"]
@@ -345,7 +346,7 @@ def test_roc_curves_are_means_with_the_best_first(frame: pd.DataFrame) -> None:
     ],
 )
 def test_labels_of_counts_do_not_run_into_each_other(counts: list[int], wanted: list[str]) -> None:
-    assert figures._spaced_labels(np.array(counts), np.log(counts)) == wanted
+    assert spaced_labels(np.array(counts), np.log(counts)) == wanted
 
 
 def test_captions_tell_how_every_figure_was_done() -> None:

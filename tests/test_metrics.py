@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pairmargin.exceptions import InvalidDataError, InvalidPairsError
-from pairmargin.metrics import PairRoc, clustering_accuracy, pair_roc
+from pairmargin.metrics import PairRoc, clustering_accuracy, pair_roc, reliability
 from pairmargin.pairs import Pairs
 
 prove = settings(deadline=None, derandomize=True, max_examples=200)
@@ -122,3 +122,10 @@ def test_a_perfect_and_a_reversed_score():
 def test_what_has_no_curve(same, score, error, message):
     with pytest.raises(error, match=message):
         pair_roc(same, score)
+
+
+def test_reliability_by_hand():
+    bins = reliability([True, False, True, True, False], [0.05, 0.0, 0.55, 1.0, 0.99])
+    assert [(each.low, each.high, each.answers) for each in bins] == [(0.0, 0.1, 2), (0.5, 0.6, 1), (0.9, 1.0, 2)]
+    assert [each.chance for each in bins] == pytest.approx([0.025, 0.55, 0.995])
+    assert [each.same for each in bins] == [0.5, 1, 0.5]

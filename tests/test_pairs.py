@@ -1,56 +1,20 @@
-"""Pairs: what they accept, what follows from them, where they disagree, and how they are drawn."""
+"""Pairs: the value, what they accept and refuse, and how they are held out."""
 
 from __future__ import annotations
 
 import copy
 import itertools
-import logging
-import math
 import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from pair_strategies import N, any_answers, as_dict, build, labels, prove
 
-from pairmargin import pair_arithmetic
-from pairmargin.exceptions import ConflictingPairsError, InvalidPairsError, InvalidParameterError
-from pairmargin.pairs import Conflict, Pairs, sample_pairs
-
-prove = settings(deadline=None, derandomize=True, max_examples=200)
-
-N = 7
-rows = st.tuples(st.integers(0, N - 1), st.integers(0, N - 1)).filter(lambda pair: pair[0] != pair[1])
-weights = st.floats(1e-3, 1e3)
-any_answers = st.lists(st.tuples(rows, st.booleans(), weights), max_size=12)
-labels = st.lists(st.integers(-1, 3), min_size=N, max_size=N)
-
-
-def build(answers: list[tuple[tuple[int, int], bool, float]]) -> Pairs:
-    return Pairs([pair for pair, _, _ in answers], [same for _, same, _ in answers], [w for _, _, w in answers])
-
-
-@st.composite
-def consistent_answers(draw: st.DrawFn) -> list[tuple[tuple[int, int], bool, float]]:
-    y = draw(st.lists(st.integers(0, 3), min_size=N, max_size=N))
-    return [((i, j), y[i] == y[j], w) for (i, j), w in draw(st.lists(st.tuples(rows, weights), max_size=12))]
-
-
-def distances(pairs: Pairs, n: int = N) -> np.ndarray:
-    """The number of "same" answers between all rows, by Floyd and Warshall."""
-    d = np.full((n, n), np.inf)
-    np.fill_diagonal(d, 0)
-    for i, j in pairs.must_link:
-        d[i, j] = d[j, i] = 1
-    for k, i, j in itertools.product(range(n), repeat=3):
-        d[i, j] = min(d[i, j], d[i, k] + d[k, j])
-    return d
-
-
-def as_dict(pairs: Pairs) -> dict[tuple[int, int, bool], float]:
-    return {(i, j, s): w for (i, j), s, w in zip(pairs.index.tolist(), pairs.same.tolist(), pairs.weight, strict=True)}
-
+from pairmargin.exceptions import InvalidPairsError, InvalidParameterError
+from pairmargin.pairs import Pairs, sample_pairs
 
 # The value
 
@@ -448,187 +412,6 @@ def test_conflicts_in_a_file_are_told_by_line(tmp_path):
     assert told == 'line 4 of odd{}.csv: (2, 4) is "different" but line 3 of odd{}.csv: (2, 4) says "same"'
 
 
-# What follows
-
-
-@prove
-@given(any_answers)
-def test_components_are_what_same_answers_reach(answers):
-    pairs = build(answers)
-    component = pairs.components(N)
-    assert component.shape == (N,)
-    assert np.array_equal(component[:, None] == component, np.isfinite(distances(pairs)))
-
-
-@prove
-@given(consistent_answers())
-def test_closure_equals_naive_reasoning(answers):
-    pairs = build(answers)
-    joined = np.isfinite(distances(pairs))
-    expected = {}
-    for i, j in itertools.combinations(range(N), 2):
-        differs = any((joined[i, a] and joined[j, b]) or (joined[i, b] and joined[j, a]) for a, b in pairs.cannot_link)
-        if joined[i, j] or differs:
-            answer = (i, j, bool(joined[i, j]))
-            expected[answer] = as_dict(pairs).get(answer, 1.0)
-    closed = pairs.closure()
-    assert as_dict(closed) == expected
-    assert closed.closure() == closed
-    assert np.array_equal(closed.index, Pairs(closed.index, closed.same).index)
-
-
-def test_closure_of_rows_far_apart():
-    closed = Pairs.from_lists(must_link=[(10**12, 5), (5, 2)], cannot_link=[(10**12, 10**15)]).closure()
-    assert closed.must_link.tolist() == [[2, 5], [2, 10**12], [5, 10**12]]
-    assert closed.cannot_link.tolist() == [[2, 10**15], [5, 10**15], [10**12, 10**15]]
-
-
-def test_closure_refuses_contradictions_and_far_too_many_pairs():
-    with pytest.raises(ConflictingPairsError, match=r"pairs\[1\] = \(0, 1\) .* call without_conflicts\(\) first"):
-        Pairs([(0, 1), (0, 1)], [True, False]).closure()
-    chain = np.column_stack((np.arange(20_000), np.arange(1, 20_001)))
-    with pytest.raises(InvalidPairsError, match="the closure has 200010000 pairs, more than 50000000; give fewer"):
-        Pairs.from_lists(chain).closure()
-
-
-# Where they disagree
-
-
-@prove
-@given(any_answers)
-def test_conflicts_are_the_joined_differences_with_a_shortest_chain(answers):
-    pairs = build(answers)
-    d = distances(pairs)
-    found = pairs.conflicts()
-    expected = [k for k, (i, j) in enumerate(pairs.index) if not pairs.same[k] and np.isfinite(d[i, j])]
-    assert [conflict.different for conflict in found] == expected
-    for conflict in found:
-        here, end = pairs.index[conflict.different].tolist()
-        assert len(conflict.chain) == d[here, end]
-        for link in conflict.chain:
-            assert pairs.same[link]
-            i, j = pairs.index[link].tolist()
-            assert here in (i, j)
-            here = i + j - here
-        assert here == end
-
-
-def test_conflicts_say_every_answer_in_the_numbering_of_the_user():
-    pairs = Pairs([(9, 6), (0, 1), (6, 4), (9, 4), (1, 0)], [True, True, True, False, False])
-    direct, chained = pairs.conflicts()
-    assert direct == Conflict(0, (1,), 'pairs[4] = (0, 1) is "different" but pairs[1] = (0, 1) says "same"')
-    message = 'pairs[3] = (4, 9) is "different" but pairs[2] = (4, 6), pairs[0] = (6, 9) chain them as "same"'
-    assert str(chained) == chained.message == message
-    assert (chained.different, chained.chain) == (3, (2, 4))
-
-
-def test_a_repeated_answer_is_named_by_its_first_place():
-    pairs = Pairs([(2, 3), (0, 1), (1, 0), (0, 1), (0, 1)], [True, False, True, True, False])
-    assert str(pairs.conflicts()[0]) == 'pairs[1] = (0, 1) is "different" but pairs[2] = (0, 1) says "same"'
-
-
-@prove
-@given(any_answers)
-def test_without_conflicts_has_none_and_only_drops_what_was_in_a_conflict(answers):
-    pairs = build(answers)
-    kept = pairs.without_conflicts()
-    assert kept.conflicts() == []
-    assert as_dict(kept).items() <= as_dict(pairs).items()
-    joined = np.isfinite(distances(pairs))
-    for i, j, _ in as_dict(pairs).keys() - as_dict(kept).keys():
-        assert joined[i, j]
-    # Only answers inside a group that contradicts itself may go.
-    torn = [joined[i] for i, j in pairs.cannot_link if joined[i, j]]
-    for i, _, _ in as_dict(pairs).keys() - as_dict(kept).keys():
-        assert any(group[i] for group in torn)
-
-
-@prove
-@given(consistent_answers())
-def test_consistent_answers_are_left_alone(answers):
-    pairs = build(answers)
-    assert pairs.conflicts() == []
-    assert pairs.without_conflicts() == pairs == pairs.resolve("raise") == pairs.resolve("drop")
-
-
-def test_one_wrong_same_goes_rather_than_many_right_differences():
-    right, wrong = Pairs.from_labels(np.repeat([0, 1], 6)), Pairs([(2, 8)], [True])
-    assert (right + wrong).without_conflicts() == right
-
-
-def test_two_wrong_bridges_both_go():
-    inside = [(i, i + 1) for i in range(15) if i != 7]
-    across = [(i, j) for i in range(8) for j in range(8, 16) if (i + j) % 3]
-    kept = Pairs.from_lists([*inside, (0, 15), (4, 11)], across).without_conflicts()
-    assert kept == Pairs.from_lists(inside, across)
-
-
-@pytest.mark.parametrize(
-    ("same", "weight", "kept"),
-    [
-        ([True, False], [1, 2], [1]),  # the lighter goes
-        ([True, False], [2, 1], [0]),
-        ([True, False], [1, 1], [0]),  # of equals, the "different"
-    ],
-)
-def test_ties_between_two_answers(same, weight, kept):
-    pairs = [(0, 1), (0, 1)]
-    expected = Pairs([pairs[k] for k in kept], [same[k] for k in kept], [weight[k] for k in kept])
-    assert Pairs(pairs, same, weight).without_conflicts() == expected
-
-
-def test_conflicts_are_counted_per_unit_of_weight():
-    # (0, 1) is in three conflicts, but so sure that each of the three is the likelier error.
-    rows = [(0, 1), (1, 2), (1, 3), (1, 4), (0, 2), (0, 3), (0, 4)]
-    same = [True, True, True, True, False, False, False]
-    light, heavy = Pairs(rows, same, [2, 5, 5, 5, 1, 1, 1]), Pairs(rows, same, [4, 5, 5, 5, 1, 1, 1])
-    even = Pairs(rows, same, [3, 5, 5, 5, 1, 1, 1])
-    assert even.without_conflicts() == even[even.same]  # of equals, the lighter go
-    assert light.without_conflicts() == light[~((light.index == (0, 1)).all(axis=1))]
-    assert heavy.without_conflicts() == heavy[heavy.same]
-
-
-def test_dropping_is_logged(caplog):
-    with caplog.at_level(logging.INFO, logger="pairmargin"):
-        Pairs([(5, 6), (0, 1), (0, 1)], [True, True, False]).without_conflicts()
-        Pairs([(5, 6)], [True]).without_conflicts()
-    assert caplog.messages == ["dropped 1 of 3 answers that contradict others: pairs[2] = (0, 1)"]
-    with caplog.at_level(logging.INFO, logger="pairmargin"):
-        Pairs(np.repeat([(i, i + 50) for i in range(12)], 2, axis=0), [True, False] * 12).without_conflicts()
-    assert caplog.messages[1].startswith("dropped 12 of 24 answers")
-    assert caplog.messages[1].endswith("pairs[19] = (9, 59), …")
-
-
-def test_resolve():
-    pairs = Pairs([(i, i + 50) for i in range(5) for _ in range(2)], [True, False] * 5)
-    assert pairs.resolve("keep") is pairs
-    assert pairs.resolve("drop") == pairs[pairs.same]
-    with pytest.raises(ConflictingPairsError) as caught:
-        pairs.resolve("raise")
-    told = [
-        f'pairs[{2 * k + 1}] = ({k}, {k + 50}) is "different" but pairs[{2 * k}] = ({k}, {k + 50}) says "same"'
-        for k in range(3)
-    ]
-    way_out = 'remove one of them, or pass on_conflict="drop" or "keep"'
-    assert str(caught.value) == "; ".join([*told, "and 2 more", way_out])
-    with pytest.raises(ConflictingPairsError) as caught:
-        pairs[:2].resolve("raise")
-    assert str(caught.value) == f"{told[0]}; {way_out}"
-    with pytest.raises(InvalidParameterError, match='on_conflict should be "raise", "drop" or "keep", not \'ignore\''):
-        pairs.resolve("ignore")
-
-
-def test_many_answers_with_errors_are_settled():
-    y = np.arange(300) % 3
-    drawn = sample_pairs(y, 2000, random_state=0)
-    wrong = np.random.RandomState(0).rand(len(drawn)) < 0.03
-    kept = Pairs(drawn.index, drawn.same ^ wrong).without_conflicts()
-    assert kept.conflicts() == []
-    right = kept.same == (y[kept.index[:, 0]] == y[kept.index[:, 1]])
-    assert right.mean() > 0.99  # of 97 % right answers
-    assert len(kept) > 0.95 * len(drawn)
-
-
 # Holding out
 
 
@@ -664,79 +447,64 @@ def test_split_needs_two_pairs():
         Pairs([(0, 1)], [True]).split()
 
 
-# Drawing
+# From other libraries, and in notebooks
+
+POINTS = np.array([[0.0, 1.0], [0.5, 1.0], [9.0, 8.0], [-0.0, 4.0]])
 
 
-@prove
-@given(labels, st.integers(0, 1000), st.booleans(), st.data())
-def test_sampled_pairs_are_distinct_true_and_as_many_as_asked(y, seed, balanced, data):
-    every = Pairs.from_labels(y)
-    n_same, n_different = int(every.same.sum()), int((~every.same).sum())
-    most = min(2 * n_same, 2 * n_different + 1) if balanced else len(every)
-    n = data.draw(st.integers(0, most))
-    drawn = sample_pairs(y, n, balanced=balanced, random_state=seed)
-    assert len(drawn) == n
-    assert as_dict(drawn).items() <= as_dict(every).items()
-    if balanced:
-        assert drawn.same.sum() == math.ceil(n / 2)
-    assert drawn == sample_pairs(y, n, balanced=balanced, random_state=np.random.RandomState(seed))
+def test_metric_learn_gives_row_numbers_or_points():
+    wanted = Pairs([(0, 1), (1, 2), (2, 3)], [True, False, False])
+    index, y = np.array([[0, 1], [2, 1], [3, 2]]), [1, -1, -1]
+    assert Pairs.from_metric_learn(index, y) == wanted
+    assert Pairs.from_metric_learn(POINTS[index], y, POINTS) == wanted
+    assert Pairs.from_metric_learn(POINTS[index] + 0.0, np.array(y), pd.DataFrame(POINTS)) == wanted  # −0.0 is 0.0
+    assert Pairs.from_metric_learn(POINTS.astype(np.float32)[index], y, POINTS) == wanted  # numbers without rounding
 
 
-@pytest.mark.parametrize("balanced", [True, False])
-@pytest.mark.parametrize("n", [1, 4, 7])
-@pytest.mark.parametrize("large", [False, True], ids=["auto", "as for large populations"])
-def test_every_pair_is_drawn_equally_often(monkeypatch, balanced, n, large):
-    y, n_draws, rng = [2, 0, -1, 0, 2, 0, 5], 1500, np.random.RandomState(0)
-    every = Pairs.from_labels(y)
-    if large:
-        monkeypatch.setattr(pair_arithmetic, "MAX_PAIRS", 0)
-    times = np.zeros((7, 7))
-    for _ in range(n_draws):
-        i, j = sample_pairs(y, n, balanced=balanced, random_state=rng).index.T
-        times[i, j] += 1
-    kinds = [(every.must_link, (n + 1) // 2), (every.cannot_link, n // 2)] if balanced else [(every.index, n)]
-    for index, n_kind in kinds:
-        share = n_kind / len(index)
-        spread = np.sqrt(n_draws * share * (1 - share))
-        assert np.abs(times[*index.T] - n_draws * share).max() <= 3.5 * spread
+def test_metric_learn_gives_four_arrays():
+    wanted = Pairs.from_lists([(0, 1), (2, 3)], [(0, 4)])
+    assert Pairs.from_positive_negative(np.array([0, 2]), np.array([1, 3]), np.array([0]), np.array([4])) == wanted
+    assert Pairs.from_positive_negative([], [], [], []) == Pairs.empty()
+    with pytest.raises(InvalidPairsError, match="a and b have 2 and 1 rows; give two rows for each pair"):
+        Pairs.from_positive_negative([0, 2], [1], [], [])
 
 
-def test_sampling_many_rows_is_right():
-    y = np.random.RandomState(0).randint(-1, 10, 60_000)
-    for balanced in (True, False):
-        drawn = sample_pairs(y, 10_000, balanced=balanced, random_state=1)
-        i, j = drawn.index.T
-        assert len(drawn) == 10_000
-        assert np.array_equal(drawn.same, y[i] == y[j])
-        assert (y[drawn.points] != -1).all()
-        assert 0.45 < drawn.index.mean() / 60_000 < 0.55
+def test_active_semi_supervised_clustering_gives_two_lists():
+    pairwise_constraints_ = ([(0, 1), (1, 0), (2, 3)], [(0, 2)])
+    assert Pairs.from_lists(*pairwise_constraints_) == Pairs([(0, 1), (2, 3), (0, 2)], [1, 1, 0], [2, 1, 1])
 
 
-def test_sampling_refuses():
-    y = [0, 0, 1, -1]
-    with pytest.raises(
-        InvalidPairsError, match='2 "same" pairs were asked for but these labels give only 1; ask for fewer'
-    ):
-        sample_pairs(y, 3)
-    with pytest.raises(InvalidPairsError, match='1 "different" pairs were asked for but these labels give only 0'):
-        sample_pairs([0, 0, 0], 2)
-    with pytest.raises(InvalidPairsError, match="4 pairs were asked for but these labels give only 3"):
-        sample_pairs(y, 4, balanced=False)
-    for n in (-1, 2.0, True, None):
-        with pytest.raises(InvalidParameterError, match=f"n should be a whole number from 0 up, not {n}"):
-            sample_pairs(y, n)
+@pytest.mark.parametrize(
+    ("points", "X", "message"),
+    [
+        (POINTS[[[0, 1]]], None, r"pairs has shape \(1, 2, 2\): these are points; pass X to look up their rows"),
+        (POINTS[[[0, 1]]] + 1e-9, POINTS, r"pairs\[0\]\[0\] is no row of X, to the last bit; give row numbers"),
+        (POINTS[[[0, 1], [2, 1]]], POINTS[[0, 1, 2, 2]], r"pairs\[1\]\[0\] is rows 2 and 3 of X; give row numbers"),
+        (POINTS[[[0, 1]]], POINTS[:, :1], r"pairs has shape \(1, 2, 2\) but X has shape \(4, 1\)"),
+        (POINTS[[[0, 1, 2]]], POINTS, r"pairs has shape \(1, 3, 2\) but X has shape \(4, 2\)"),
+    ],
+)
+def test_points_that_are_not_exactly_one_row_are_refused(points, X, message):
+    with pytest.raises(InvalidPairsError, match=message):
+        Pairs.from_metric_learn(points, np.ones(len(points)), X)
 
 
-def test_sampling_leaves_the_global_generator_alone():
-    before = np.random.get_state()[1].copy()  # noqa: NPY002 - it is what should not change
-    sample_pairs([0, 0, 1, 1], 2, random_state=0)
-    Pairs([(0, 1), (0, 2)], [True, False]).split(random_state=0)
-    assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
-
-
-@prove
-@given(st.integers(1, 10**9), st.data())
-def test_ranks_of_pairs_are_decoded_exactly(b, data):
-    a = data.draw(st.sampled_from([0, b // 2, b - 1]))
-    rank = np.array([b * (b - 1) // 2 + a])
-    assert pair_arithmetic.places_within(rank, np.array([b + 1])).tolist() == [[a], [b]]
+def test_notebooks_show_counts_and_the_first_answers(tmp_path):
+    pairs = Pairs.from_labels(np.arange(12) % 3)
+    page = pairs._repr_html_()
+    assert "66 answers</strong> about 12 rows" in page
+    assert "18 same" in page
+    assert "48 different" in page
+    assert page.count("<tr>") == 1 + 8
+    assert "… and 58 more" in page
+    assert ">weight<" not in page
+    assert "contradicted" not in page
+    odd = tmp_path / "<b>odd & even.csv"
+    Pairs([(4, 6), (6, 9), (9, 4)], [True, True, False], [1, 2, 0.5]).to_csv(odd)
+    page = Pairs.read_csv(odd)._repr_html_()
+    assert "line 2 of &lt;b&gt;odd &amp; even.csv" in page
+    assert "<b>" not in page
+    assert "1 contradicted" in page
+    assert ">0.5<" in page
+    assert "1 answer</strong> about 2 rows" in Pairs([(0, 1)], [True])._repr_html_()
+    assert "<table" not in Pairs.empty()._repr_html_()

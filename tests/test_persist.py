@@ -13,7 +13,7 @@ from numpy.random import RandomState
 from safetensors.numpy import load_file, save_file
 from sklearn.datasets import load_iris
 
-from pairmargin import MaxMarginClustering, ModelFileError, load, sample_pairs, save
+from pairmargin import MaxMarginClustering, ModelFileError, load, load_recipe, sample_pairs, save
 
 GOLDEN = Path(__file__).parent / "data" / "iris-format-1.safetensors"
 
@@ -182,3 +182,28 @@ def test_a_tampered_file_is_refused(arrays, metadata, message, model, tmp_path):
     path = rewritten(tmp_path / "m.safetensors", tmp_path / "n.safetensors", arrays, **metadata)
     with pytest.raises(ModelFileError, match=message):
         load(path)
+
+
+def test_a_file_without_a_recipe_says_so(model, tmp_path):
+    save(model, tmp_path / "m.safetensors")
+    for path in (tmp_path / "m.safetensors", GOLDEN):  # the second is from before there were recipes
+        with pytest.raises(
+            ModelFileError, match=r"has no recipe; write one with save\(model, path, recipe=items\.recipe\)"
+        ):
+            load_recipe(path)
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"format": 1, "kind": "smell"}, "lacks something that it needs"),
+        ({"format": 1, "kind": "vector"}, "lacks something that it needs"),
+        ({"format": 99}, "format 99, this version reads up to 1; upgrade pairmargin"),
+    ],
+)
+def test_a_recipe_that_makes_no_sense_is_refused(model, tmp_path, facts, message):
+    save(model, tmp_path / "m.safetensors")
+    odd = rewritten(tmp_path / "m.safetensors", tmp_path / "odd.safetensors", recipe=json.dumps(facts))
+    with pytest.raises(ModelFileError, match=message):
+        load_recipe(odd)
+    assert load(odd).n_clusters == 3  # the model is as good as before

@@ -5,11 +5,9 @@ The public names, and nothing else. Each is imported when it is first used, so t
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from ._version import __version__
 
+TYPE_CHECKING = False  # true to type checkers; `typing` would take longer to import than all the rest
 if TYPE_CHECKING:
     from .baselines.cmmc import CMMC
     from .baselines.cop_kmeans import COPKMeans
@@ -30,43 +28,68 @@ if TYPE_CHECKING:
         InvalidDataError,
         InvalidPairsError,
         InvalidParameterError,
+        MissingPackageError,
         ModelFileError,
+        OutputError,
         PairMarginError,
         PairMarginWarning,
     )
     from .experiments.runner import run_experiment
     from .metrics import clustering_accuracy, pair_roc
+    from .model_selection import PairClassifier, PairSplit
     from .pairs import Pairs, sample_pairs
-    from .persist import load, save
+    from .persist import load, load_recipe, save
+    from .plotting import (
+        ClusterMapDisplay,
+        ConstraintGraphDisplay,
+        LearningCurveDisplay,
+        ObjectiveDisplay,
+        PairRocDisplay,
+    )
+    from .readers import Items, Recipe, read_items, read_pairs
 
 __all__ = [
     "CMMC",
     "ITML",
     "KISSME",
     "COPKMeans",
+    "ClusterMapDisplay",
     "ConflictingPairsError",
+    "ConstraintGraphDisplay",
     "DatasetError",
     "ExperimentError",
     "FewDistinctPointsWarning",
     "InvalidDataError",
     "InvalidPairsError",
     "InvalidParameterError",
+    "Items",
     "KernelKMeans",
+    "LearningCurveDisplay",
     "LinkedSpectralClustering",
     "MPCKMeans",
     "MaxMarginClustering",
+    "MissingPackageError",
     "ModelFileError",
+    "ObjectiveDisplay",
+    "OutputError",
     "PCKMeans",
+    "PairClassifier",
     "PairMarginError",
     "PairMarginWarning",
+    "PairRocDisplay",
+    "PairSplit",
     "Pairs",
+    "Recipe",
     "XingMetric",
     "__version__",
     "clustering_accuracy",
     "list_datasets",
     "load",
     "load_dataset",
+    "load_recipe",
     "pair_roc",
+    "read_items",
+    "read_pairs",
     "run_experiment",
     "sample_pairs",
     "save",
@@ -75,27 +98,41 @@ __all__ = [
 _HOME = {
     "CMMC": "baselines.cmmc",
     "COPKMeans": "baselines.cop_kmeans",
+    "ClusterMapDisplay": "plotting",
+    "ConstraintGraphDisplay": "plotting",
     "ITML": "baselines.itml",
+    "Items": "readers",
     "KISSME": "baselines.kissme",
     "KernelKMeans": "baselines.kernel_kmeans",
+    "LearningCurveDisplay": "plotting",
     "LinkedSpectralClustering": "baselines.spectral",
     "MPCKMeans": "baselines.mpck_means",
     "MaxMarginClustering": "estimator",
+    "ObjectiveDisplay": "plotting",
     "PCKMeans": "baselines.pck_means",
+    "PairClassifier": "model_selection",
+    "PairRocDisplay": "plotting",
+    "PairSplit": "model_selection",
     "Pairs": "pairs",
+    "Recipe": "readers",
     "XingMetric": "baselines.xing",
     "clustering_accuracy": "metrics",
     "list_datasets": "datasets",
     "load": "persist",
     "load_dataset": "datasets",
+    "load_recipe": "persist",
     "pair_roc": "metrics",
+    "read_items": "readers",
+    "read_pairs": "readers",
     "run_experiment": "experiments.runner",
     "sample_pairs": "pairs",
     "save": "persist",
 } | {name: "exceptions" for name in __all__ if name.endswith(("Error", "Warning"))}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f".{_HOME[name]}", __name__), name)

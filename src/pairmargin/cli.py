@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from . import cli_data, cli_experiment
+from . import cli_data, cli_experiment, cli_files
 from ._version import __version__
-from .exceptions import PairMarginError
+from .cli_help import HELP
+from .exceptions import DatasetError, ExperimentError, MissingPackageError, PairMarginError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,18 +23,25 @@ if TYPE_CHECKING:
     from .demo import Demo, OnStep
 
 
+COULD_NOT, REFUSED, STOPPED = 1, 2, 130  # exit codes: it failed here, the input or the output is wrong, Ctrl-C
+NOT_THE_INPUT = DatasetError, ExperimentError, MissingPackageError
+
+
 class _Commands(TyperGroup):
-    """The commands; what pairmargin refuses becomes one line on stderr and an exit code."""
+    """The commands; what pairmargin or the system refuses becomes one line on stderr and an exit code."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        typer.echo(HELP, nl=False)
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except PairMarginError as error:
+        except (PairMarginError, OSError) as error:
             _complain("Error: " + " ".join(str(error).split()))
-            raise typer.Exit(1) from error
+            raise typer.Exit(COULD_NOT if isinstance(error, NOT_THE_INPUT) else REFUSED) from error
         except KeyboardInterrupt as interrupt:
             _complain("Stopped.")
-            raise typer.Exit(130) from interrupt
+            raise typer.Exit(STOPPED) from interrupt
 
 
 app = typer.Typer(
@@ -45,13 +53,11 @@ app = typer.Typer(
 )
 
 
+app.command()(cli_files.fit)
+app.command()(cli_files.predict)
+app.command()(cli_files.evaluate)
 app.add_typer(cli_data.app, name="data")
 app.add_typer(cli_experiment.app, name="experiment")
-
-
-def main() -> None:
-    """Run the command line."""
-    app(prog_name="pairmargin")
 
 
 def _complain(line: str) -> None:
@@ -147,5 +153,5 @@ def _advance(bars: Progress, task: TaskID, row: Mapping[str, Any]) -> None:
         bars.update(task, advance=row["iteration"] > 0, status=f"objective {row['objective']:.4f}")
     elif row["phase"] == "step":
         bars.advance(task)
-    else:  # the end, which training may reach before its last iteration
+    elif row["phase"] == "end":  # which training may reach before its last iteration
         bars.update(task, completed=bars.tasks[task].total)

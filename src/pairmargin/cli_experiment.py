@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .exceptions import ExperimentError
+from .extras import missing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,12 +33,9 @@ def _extra() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package == __package__:
+        if (error.name or "").partition(".")[0] == __package__:
             raise
-        raise ExperimentError(
-            f'experiments need {package}, which is not installed; run: pip install "pairmargin[experiments]"'
-        ) from error
+        raise missing(error, "an experiment", "experiments") from error
 
 
 @app.command("list")

@@ -19,11 +19,11 @@ from sklearn.utils import Bunch
 from threadpoolctl import threadpool_limits
 
 from .exceptions import DatasetError
+from .extras import install
 
 Array = NDArray[Any]
 Read = Callable[[list[Path]], Bunch]
 
-INSTALL = 'pip install "pairmargin[experiments]"'
 AGAIN = "delete it and load it again"
 N_COMPONENTS = 400  # of Reuters, as in the paper
 GREY = np.array([0.2989, 0.5870, 0.1140])  # of red, green and blue, as in Matlab's rgb2gray
@@ -102,7 +102,7 @@ def _picture(content: bytes) -> Array:
     try:
         from PIL import Image
     except ModuleNotFoundError as error:
-        raise DatasetError(f"pictures are read with Pillow: {INSTALL}") from error
+        raise DatasetError(f"pictures are read with Pillow: {install('experiments')}") from error
     with Image.open(io.BytesIO(content)) as image:
         return np.asarray(image)
 

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from .dataset_readers import AGAIN, INSTALL
+from .dataset_readers import AGAIN
 from .dataset_sources import SOURCES, Edition, File, Source
 from .exceptions import DatasetError, unknown_name
+from .extras import install
 
 Array = NDArray[Any]
 
@@ -149,7 +150,7 @@ def fetch_files(name: str, edition: Edition, *, progress: Callable[[File], Any] 
         try:
             _download(file, path, progress(file) if progress else False)
         except ModuleNotFoundError as error:
-            raise DatasetError(_by_hand(name, missing, f"that needs {error.name}: {INSTALL}")) from error
+            raise DatasetError(_by_hand(name, missing, f"that needs {error.name}: {install('experiments')}")) from error
         except (OSError, ValueError) as error:  # of requests, of the disk; of pooch, if the sha256 is another
             raise DatasetError(_by_hand(name, missing, _reason(error))) from error
     for path, file in zip(paths, edition.files, strict=True):

@@ -26,6 +26,7 @@ from ._version import __version__
 from .datasets import load_dataset
 from .estimator import MaxMarginClustering
 from .exceptions import InvalidParameterError
+from .looks import parts_of
 from .metrics import PairRoc, clustering_accuracy, pair_roc
 from .objective import pair_margins
 from .pairs import Pairs, sample_pairs
@@ -35,12 +36,6 @@ Array = NDArray[Any]
 OnStep = Callable[[str, Mapping[str, Any]], None]  # the stage, and a row whose "phase" says what has happened
 KMEANS, PRESET, DEFAULT, MAPS = "k-means, no answers", "the paper's preset", "our default", "two maps"
 N_DIGITS, HELD_OUT, TYPICAL, BORDER = 10, 100, 40, 10
-TERMS = {
-    "norm": "size of the head",
-    "free": "free points near a border",
-    "must_link": "broken “same” answers",
-    "cannot_link": "broken “different” answers",
-}
 
 
 @dataclass(frozen=True)
@@ -341,9 +336,10 @@ def _objectives(demo: Demo) -> Section:
     x_max, y_max = (max(row[name] for row in rows) for name in ("iteration", "objective"))
     charts = [_objective(o.name, o.history, x_max, y_max) for o in demo.outcomes if o.history]
     text = (
-        "Training lowers one number, the objective: the line on top, and the sum of the four bands under it. An answer "
+        "Training lowers one number, the objective: the line on top, and the sum of the bands under it. An answer "
         "is broken as long as the model does not keep it with a margin of 1; images in no answer are pushed away from "
-        "the borders between clusters; and the head, which turns codes into cluster scores, is kept small."
+        "the borders between clusters, and close neighbours into one of them; and the head, which turns codes into "
+        "cluster scores, is kept small."
     )
     return Section("How it learned", [text], charts)
 
@@ -352,7 +348,7 @@ def _objective(name: str, history: Sequence[Mapping[str, float]], x_max: float, 
     x = np.array([row["iteration"] for row in history])
     terms = [
         Series(label, x, np.array([row[term] for row in history]), colour, band=True)
-        for (term, label), colour in zip(TERMS.items(), (6, 8, 1, 2), strict=True)
+        for term, (label, colour) in parts_of(history).items()
     ]
     total = Series("objective", x, np.array([row["objective"] for row in history]))
     first, last = history[0]["objective"], history[-1]["objective"]

@@ -32,7 +32,7 @@ from .validation import AUTO, check_both_kinds, check_settings, layer_sizes, val
 
 logger = logging.getLogger("pairmargin")
 Array = NDArray[Any]
-Callback = Callable[[dict[str, Any]], None]
+Callback = Callable[[dict[str, Any]], object]
 
 RAMP = 100  # iterations in which Adam's steps rise to their full size
 SETTLE_RATES = 0.03, 0.005  # Adam's steps for the head and for the layers, while they learn the clusters of the start
@@ -104,7 +104,9 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     warm_start : bool, default=False
         Go on from the last fit instead of starting anew: the way to add pairs.
     callback : callable, optional
-        Called with a dict after every epoch and iteration; ``row["phase"]`` is "pretrain" or "train".
+        Called with a dict after every epoch and iteration; ``row["phase"]`` is "pretrain", "screen" for the little
+        training that compares starts, "judge" for that which judges answers, or "train". If it returns True, training
+        ends, and `fit` with the best network so far.
     verbose : int, default=0
         1 logs the phases, 2 every tenth iteration, to the logger "pairmargin".
     device : str, default="cpu"
@@ -428,7 +430,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         if len(starts) == 1:
             return starts[0]
         n_iter = min(SCREEN, self.max_iter)
-        lowest = [_lowest(self._train(start.copy(), x, pairs, neighbours, n_iter)) for start in starts]
+        tell = self._reporter("screen")
+        lowest = [_lowest(self._train(start.copy(), x, pairs, neighbours, n_iter, tell)) for start in starts]
         logger.info("%d starts, objectives %s", len(starts), ", ".join(f"{value:.4g}" for value in lowest))
         return starts[int(np.argmin(lowest))]
 
@@ -442,7 +445,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         ends = np.empty((len(pairs), 2, len(network.head)))
         for part in range(N_FOLDS):
             pupil, unseen = network.copy(), fold == part
-            self._train(pupil, x, pairs[~unseen], neighbours, min(FOLD_ITER, self.max_iter))
+            self._train(pupil, x, pairs[~unseen], neighbours, min(FOLD_ITER, self.max_iter), self._reporter("judge"))
             scores = pupil.scores(x)
             ends[unseen] = scores[torch.from_numpy(pairs.index[unseen])].cpu().numpy() / median_margin(scores)
         trust = judged(ends, pairs.same)
@@ -487,11 +490,10 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     def _reporter(self, phase: str) -> Callback:
         """What happens after every epoch and iteration."""
 
-        def report(row: dict[str, Any]) -> None:
+        def report(row: dict[str, Any]) -> object:
             if self.verbose > 1 and row.get("iteration", row.get("epoch", 0)) % 10 == 0:
                 logger.info("%s %s", phase, row)
-            if self.callback is not None:
-                self.callback({"phase": phase, **row})
+            return None if self.callback is None else self.callback({"phase": phase, **row})
 
         return report
 

@@ -7,7 +7,9 @@ PairMarginError
 │   └── ConflictingPairsError                 answers that contradict each other
 ├── DatasetError (also RuntimeError)          a data set that is not where it should be
 ├── ExperimentError (also RuntimeError)       an experiment that cannot run or be told
-└── ModelFileError (also ValueError)          a model file that is damaged or not ours
+├── MissingPackageError (also ImportError)    a package of an extra that is not installed
+├── ModelFileError (also ValueError)          a model file that is damaged or not ours
+└── OutputError (also OSError)                a file that cannot be written
 
 PairMarginWarning (UserWarning)
 └── FewDistinctPointsWarning                  fewer distinct points than clusters
@@ -26,7 +28,9 @@ __all__ = [
     "InvalidDataError",
     "InvalidPairsError",
     "InvalidParameterError",
+    "MissingPackageError",
     "ModelFileError",
+    "OutputError",
     "PairMarginError",
     "PairMarginWarning",
 ]
@@ -60,8 +64,16 @@ class ExperimentError(PairMarginError, RuntimeError):
     """An experiment that is not known, cannot run here, or has failed cells."""
 
 
+class MissingPackageError(PairMarginError, ImportError):
+    """A package that an extra brings and that is not installed."""
+
+
 class ModelFileError(PairMarginError, ValueError):
     """A model file that is damaged, truncated, too new or not ours."""
+
+
+class OutputError(PairMarginError, OSError):
+    """A file that cannot be written: no permission, a full disk, something in the way."""
 
 
 class PairMarginWarning(UserWarning):
@@ -75,6 +87,12 @@ class FewDistinctPointsWarning(PairMarginWarning):
 def unknown_name(what: str, name: object, known: Iterable[str]) -> str:
     """The message for a name that is not known, with the nearest one that is."""
     known = list(known)
-    near = difflib.get_close_matches(str(name).lower(), known, n=1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
-    return f"there is no {what} {name!r}{hint}; there are {', '.join(known)}"
+    shown = ", ".join(known[:50]) + (f" and {len(known) - 50} more" if len(known) > 50 else "")
+    return f"there is no {what} {name!r}{did_you_mean(name, known)}; there are {shown}"
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """The known name that is nearest, as a question in brackets, or nothing."""
+    in_any_case = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(str(name).lower(), in_any_case, n=1)
+    return f" (did you mean {in_any_case[near[0]]!r}?)" if near else ""

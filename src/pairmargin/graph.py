@@ -25,8 +25,8 @@ from sklearn.metrics import pairwise_distances_argmin_min
 
 from .eigen import last_eigenvectors
 from .neighbours import nearest_neighbours
-from .pair_arithmetic import link_graph
 from .pairs import Pairs
+from .pairs.arithmetic import link_graph
 
 Array = NDArray[Any]
 

@@ -137,3 +137,38 @@ def _check_score(score: ArrayLike, n_pairs: int) -> NDArray[np.float64]:
         k = int(np.argmax(bad))
         raise InvalidDataError(f"score[{k}] is {values[k]}; scores should be finite numbers")
     return values
+
+
+class Bin(NamedTuple):
+    """The answers whose chance of "same" is between two numbers."""
+
+    low: float
+    high: float
+    answers: int
+    chance: float  # their mean
+    same: float  # the share that is the same
+
+
+def reliability(same: ArrayLike, chance: ArrayLike, n_bins: int = 10) -> list[Bin]:
+    """How often answers are "same" where a model gives them a certain chance; bins without answers are left out.
+
+    Parameters
+    ----------
+    same : array-like of bool of shape (m,)
+        The answers.
+    chance : array-like of shape (m,)
+        Of "same", from 0 to 1.
+    n_bins : int, default=10
+        Equal parts of the chances from 0 to 1.
+
+    Returns
+    -------
+    bins : list of Bin
+    """
+    answer, told = np.asarray(same, dtype=bool), np.asarray(chance, dtype=np.float64)
+    place = np.minimum((told * n_bins).astype(int), n_bins - 1)
+    return [
+        Bin(b / n_bins, (b + 1) / n_bins, len(own), float(told[own].mean()), float(answer[own].mean()))
+        for b in range(n_bins)
+        if len(own := np.flatnonzero(place == b))
+    ]

@@ -1,4 +1,5 @@
-"""Models on disk: one safetensors file with the arrays, every setting, the history and the versions.
+"""Models on disk: one safetensors file with the arrays, every setting, the history, the versions and, if wanted, the
+recipe that made the features.
 
 Nothing is ever unpickled, so a file from a stranger can do no harm. The format's number goes up when a reader of the
 old one could no longer make sense of the file; every number ever written stays readable.
@@ -9,13 +10,14 @@ from __future__ import annotations
 import json
 import os
 import platform
-import tempfile
+from collections.abc import Callable
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 from sklearn.utils.validation import check_is_fitted
@@ -23,10 +25,16 @@ from sklearn.utils.validation import check_is_fitted
 from ._version import __version__
 from .estimator import MaxMarginClustering
 from .exceptions import ModelFileError
+from .readers import Recipe
 from .trust import Trust
+from .writing import new_file, refusals
+
+T = TypeVar("T")
+Arrays = dict[str, NDArray[Any]]
 
 FORMAT = "pairmargin"
 FORMAT_NUMBER = 2
+RECIPE = "recipe."  # before the names of its arrays
 _ARRAYS = ("labels_", "code_mean_", "head_coef_", "head_intercept_", "input_shift_", "input_scale_")
 _FACTS = ("visible_", "code_spread_", "n_iter_", "objective_", "history_", "pretraining_history_", "n_features_in_")
 _ARRAYS_OF_2 = ("suspicious_pairs_", "answer_trust_")  # since format 2
@@ -35,7 +43,7 @@ OLD_STARTS = {"graph": "consensus"}  # what took their place
 _LIBRARIES = ("numpy", "scikit-learn", "torch", "safetensors")
 
 
-def save(model: MaxMarginClustering, path: str | os.PathLike[str]) -> None:
+def save(model: MaxMarginClustering, path: str | os.PathLike[str], *, recipe: Recipe | None = None) -> None:
     """Write a fitted model to one safetensors file, all or nothing.
 
     Parameters
@@ -44,6 +52,8 @@ def save(model: MaxMarginClustering, path: str | os.PathLike[str]) -> None:
         Fitted. A callback and a `RandomState` instance are not written: they come back as None.
     path : path-like
         The file, by custom with the ending ``.safetensors``.
+    recipe : Recipe, default=None
+        How the features were made of a file, ``items.recipe``: `load_recipe` gives it back.
 
     Examples
     --------
@@ -62,6 +72,8 @@ def save(model: MaxMarginClustering, path: str | os.PathLike[str]) -> None:
     arrays = {name: np.ascontiguousarray(getattr(model, name)) for name in _ARRAYS + _ARRAYS_OF_2}
     for depth, (weight, bias) in enumerate(zip(model.coefs_, model.intercepts_, strict=True)):
         arrays[f"coefs_.{depth}"], arrays[f"intercepts_.{depth}"] = map(np.ascontiguousarray, (weight, bias))
+    steps, recipe_arrays = (None, {}) if recipe is None else recipe.state()
+    arrays |= {f"{RECIPE}{name}": np.ascontiguousarray(array) for name, array in recipe_arrays.items()}
     names = getattr(model, "feature_names_in_", None)
     metadata = {
         "format": FORMAT,
@@ -69,10 +81,12 @@ def save(model: MaxMarginClustering, path: str | os.PathLike[str]) -> None:
         "settings": {k: v for k, v in model.get_params(deep=False).items() if _is_plain(v)},
         "facts": {name: getattr(model, name) for name in _FACTS + _FACTS_OF_2},
         "feature_names": None if names is None else [str(name) for name in names],
+        "recipe": steps,
         "versions": {"pairmargin": __version__, "python": platform.python_version()}
         | {name: version(name) for name in _LIBRARIES},
     }
-    _replace(Path(path), to_bytes(arrays, {k: json.dumps(v, default=_to_plain) for k, v in metadata.items()}))
+    with new_file(Path(path)) as beside, refusals(Path(path)):
+        beside.write_bytes(to_bytes(arrays, {k: json.dumps(v, default=_to_plain) for k, v in metadata.items()}))
 
 
 def load(path: str | os.PathLike[str]) -> MaxMarginClustering:
@@ -88,7 +102,40 @@ def load(path: str | os.PathLike[str]) -> MaxMarginClustering:
     model : MaxMarginClustering
         Ready to predict, or to go on learning with ``warm_start=True``.
     """
-    path = Path(path)
+    return _rebuilt(Path(path), _model)
+
+
+def load_recipe(path: str | os.PathLike[str]) -> Recipe:
+    """Read how the features of a model that `save` has written were made.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    recipe : Recipe
+        Makes of new files exactly the features that the model was fitted on.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from pairmargin import MaxMarginClustering, load, load_recipe, read_items, save
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     data, file = pathlib.Path(folder) / "leaves.csv", pathlib.Path(folder) / "leaves.safetensors"
+    ...     _ = data.write_text("length,colour\\n" + "1.5,red\\n4.5,blue\\n" * 10)
+    ...     items = read_items(data)
+    ...     save(MaxMarginClustering(2, random_state=0).fit(items.features), file, recipe=items.recipe)
+    ...     labels = load(file).predict(load_recipe(file).read(data).features)
+    >>> len(set(labels))
+    2
+    """
+    return _rebuilt(Path(path), _recipe)
+
+
+def _rebuilt(path: Path, rebuild: Callable[[Path, dict[str, Any], Arrays], T]) -> T:
+    """What a function makes of a file's metadata and arrays."""
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = {k: json.loads(v) for k, v in _own_metadata(path, file.metadata()).items()}
@@ -100,9 +147,11 @@ def load(path: str | os.PathLike[str]) -> MaxMarginClustering:
             f"{path} is damaged, cut short or no model file ({error}); save the model again"
         ) from error
     try:
-        return _rebuild(metadata, arrays)
+        return rebuild(path, metadata, arrays)
+    except ModelFileError:
+        raise
     except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{path} lacks something a model needs ({error!r}); save the model again") from error
+        raise ModelFileError(f"{path} lacks something that it needs ({error!r}); save the model again") from error
 
 
 def _own_metadata(path: Path, metadata: dict[str, str] | None) -> dict[str, str]:
@@ -117,7 +166,15 @@ def _own_metadata(path: Path, metadata: dict[str, str] | None) -> dict[str, str]
     return metadata
 
 
-def _rebuild(metadata: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> MaxMarginClustering:
+def _recipe(path: Path, metadata: dict[str, Any], arrays: Arrays) -> Recipe:
+    """A recipe from what the file says."""
+    if metadata.get("recipe") is None:
+        raise ModelFileError(f"{path} has no recipe; write one with save(model, path, recipe=items.recipe)")
+    own = {name.removeprefix(RECIPE): array for name, array in arrays.items() if name.startswith(RECIPE)}
+    return Recipe.from_state(metadata["recipe"], own)
+
+
+def _model(path: Path, metadata: dict[str, Any], arrays: Arrays) -> MaxMarginClustering:
     """A model from what the file says."""
     settings = metadata["settings"]
     if settings.get("init") in OLD_STARTS:
@@ -168,17 +225,3 @@ def _is_plain(value: Any) -> bool:
 def _to_plain(value: Any) -> Any:
     """Numpy numbers and arrays as JSON knows them."""
     return value.tolist()
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write beside the target and move into place, so that a crash leaves the old file or the new one."""
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise

@@ -105,7 +105,7 @@ def train_rbm(
     data: Input,
     settings: Pretraining,
     generator: torch.Generator,
-    on_epoch: Callable[[dict[str, Any]], None] | None = None,
+    on_epoch: Callable[[dict[str, Any]], object] | None = None,
 ) -> list[dict[str, Any]]:
     """Raise the likelihood of the data by contrastive divergence, in place; one row of history for each epoch."""
     n = data.shape[0]
@@ -151,7 +151,7 @@ def pretrain(
     settings: Pretraining,
     generator: torch.Generator,
     like: Tensor,
-    on_epoch: Callable[[dict[str, Any]], None] | None = None,
+    on_epoch: Callable[[dict[str, Any]], object] | None = None,
 ) -> tuple[list[Layer], list[dict[str, Any]]]:
     """Train a stack of RBMs greedily, each on the hidden means of the one below; the upper ones are binary."""
     layers: list[Layer] = []

@@ -76,11 +76,12 @@ def train(
     *,
     max_iter: int,
     tol: float,
-    on_iteration: Callable[[dict[str, Any]], None] | None = None,
+    on_iteration: Callable[[dict[str, Any]], object] | None = None,
 ) -> History:
     """Run Algorithm 1 in place; one row for the start (iteration 0) and one for every iteration after it.
 
     Neither kind of step goes downhill every time, so the network ends as it was where the objective was lowest.
+    Training ends early if ``on_iteration``, which is given every row, returns True.
     """
     history: History = []
     began = time.perf_counter()
@@ -94,8 +95,8 @@ def train(
             break  # with no answers, only the start knows how many clusters there are
         history.append(row)
         best.look(row["objective"])
-        if on_iteration is not None:
-            on_iteration(row)
+        if on_iteration is not None and on_iteration(row) is True:
+            break
         if row["objective"] < lowest - tol * abs(row["objective"]):
             lowest, last_change = row["objective"], iteration
         if iteration == max_iter or iteration - last_change >= PATIENCE:  # lines 4 and 5

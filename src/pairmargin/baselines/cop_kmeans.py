@@ -16,8 +16,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import InvalidPairsError
-from ..pair_arithmetic import link_graph
 from ..pairs import Pairs
+from ..pairs.arithmetic import link_graph
 from ..validation import (
     NOT_NEGATIVE,
     Rules,

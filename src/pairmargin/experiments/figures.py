@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ..looks import INKS, count_axis
 from .specs import METHODS, Experiment
 from .store import FALSE_POSITIVE_RATES
 from .tables import DATASETS
@@ -28,20 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 Floats = NDArray[np.floating[Any]]
-
-INKS = {  # of the light page; on the page itself, a colour is the variable of that name in the style sheet
-    "card": "#ffffff",
-    "text": "#1b1f24",
-    "soft": "#59626e",
-    "rule": "#e2e4e7",
-    "f0": "#0072b2",
-    "f1": "#d55e00",
-    "f2": "#009e73",
-    "f3": "#cc79a7",
-    "f4": "#56b4e9",
-    "f5": "#e69f00",
-    "f6": "#8a929c",
-}
 
 
 @dataclass(frozen=True)
@@ -373,24 +360,9 @@ def _finish_roc(axes: Axes, panel: Panel) -> None:
 
 
 def _finish_counts(axes: Axes, panel: Panel) -> None:
-    """A tick at every number of pairs; equal factors are equal distances where the numbers span a wide range."""
-    counts = np.unique(np.concatenate([curve.x for curve in panel.curves]))
-    is_wide = counts[-1] >= 8 * counts[0]
-    axes.set_xscale("log" if is_wide else "linear")
-    axes.set_xticks(counts, _spaced_labels(counts, np.log(counts) if is_wide else counts))
-    axes.minorticks_off()
+    """A tick at every number of pairs."""
+    count_axis(axes, np.unique(np.concatenate([curve.x for curve in panel.curves])))
     axes.grid(axis="x", visible=False)
-
-
-def _spaced_labels(counts: Floats, places: Floats, least: float = 0.12) -> list[str]:
-    """The counts in words, empty where the label would run into the one to its right."""
-    labels: list[str] = []
-    right = np.inf
-    for count, place in zip(counts[::-1], places[::-1], strict=True):
-        is_clear = right - place >= least * np.ptp(places)
-        labels.append(f"{count:,.0f}" if is_clear else "")
-        right = place if is_clear else right
-    return labels[::-1]
 
 
 def inline(canvas: Canvas, name: str) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .figures import INKS, STYLES, inline, look, write_files
+from ..looks import INKS
+from .figures import STYLES, inline, look, write_files
 from .leaderboard import Leaderboard, cliques
 from .specs import LABELS, METHODS
 

@@ -1,27 +1,21 @@
-"""Pairs: the answers "same" or "different" about pairs of rows.
-
-Whatever a user hands over is checked once, when a `Pairs` is made (`pair_checks`); the rest of the library trusts what
-it holds. The counting and sorting underneath is in `pair_arithmetic`.
-"""
+"""`Pairs`, the value that holds answers: ways in, ways out, holding some out, what follows and what disagrees."""
 
 from __future__ import annotations
 
 import csv
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from numbers import Integral
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse.csgraph import breadth_first_order, connected_components
+from scipy.sparse.csgraph import connected_components
 from sklearn.utils import check_random_state
 
-from .exceptions import ConflictingPairsError, InvalidPairsError, InvalidParameterError
-from .pair_arithmetic import canonical, draw, hitting_set, link_graph, places_between, places_within
-from .pair_checks import (
+from ..exceptions import ConflictingPairsError, InvalidPairsError, InvalidParameterError
+from .arithmetic import canonical, link_graph
+from .checks import (
     as_numbers,
     check_columns,
     check_index,
@@ -34,7 +28,10 @@ from .pair_checks import (
     parse_same,
     read_table,
     reject,
+    rows_of_points,
 )
+from .html import N_ROWS, notebook_table
+from .logic import Conflict, closure, contradictions, hitting_set
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -44,33 +41,10 @@ if TYPE_CHECKING:
     BoolArray = NDArray[np.bool_]
     RandomState = int | np.random.RandomState | None
 
-__all__ = ["Conflict", "Pairs", "sample_pairs"]
-
 logger = logging.getLogger("pairmargin")
 
 _PAIRS = "pairs[{}] ="
-
-
-@dataclass(frozen=True)
-class Conflict:
-    """A "different" answer whose two rows are joined by "same" answers.
-
-    Attributes
-    ----------
-    different : int
-        The place of the "different" answer in the `Pairs`.
-    chain : tuple of int
-        The places of the "same" answers of a shortest chain, in order from the smaller row to the larger.
-    message : str
-        The contradiction in words, in the numbering of what the user gave; also ``str(conflict)``.
-    """
-
-    different: int
-    chain: tuple[int, ...]
-    message: str
-
-    def __str__(self) -> str:
-        return self.message
+FEW = 10_000  # answers, among which a notebook looks for contradictions unasked
 
 
 class Pairs:
@@ -229,6 +203,50 @@ class Pairs:
         return cls(index, numbers == 1)
 
     @classmethod
+    def from_metric_learn(cls, pairs: ArrayLike, y: ArrayLike, X: ArrayLike | None = None) -> Pairs:
+        """Pairs from what the weakly supervised learners of metric-learn are fitted on.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (m, 2) or (m, 2, n_features)
+            Row numbers, or the points themselves.
+        y : array-like of shape (m,)
+            +1 where the two are the same, −1 where they are not.
+        X : array-like of shape (n_samples, n_features), optional
+            The data, in which points are looked up: each must be exactly one of its rows.
+
+        Examples
+        --------
+        >>> X = [[0.0, 1.0], [0.5, 1.0], [9.0, 8.0]]
+        >>> Pairs.from_metric_learn([[X[0], X[1]], [X[1], X[2]]], [+1, -1], X).index.tolist()
+        [[0, 1], [1, 2]]
+        """
+        given = np.asarray(pairs)
+        return cls.from_signed(rows_of_points(given, X) if given.ndim == 3 else given, y)
+
+    @classmethod
+    def from_positive_negative(cls, a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> Pairs:
+        """Pairs from the four arrays (a, b, c, d) of metric-learn's ``Constraints.positive_negative_pairs``.
+
+        Parameters
+        ----------
+        a, b : array-like of shape (m,)
+            Rows that are the same: ``a[k]`` and ``b[k]``.
+        c, d : array-like of shape (l,)
+            Rows that are different: ``c[k]`` and ``d[k]``.
+
+        Examples
+        --------
+        >>> Pairs.from_positive_negative([0, 1], [2, 3], [0], [1])
+        Pairs(3 pairs: 2 same, 1 different)
+        """
+        ends = [column(rows, name) for rows, name in ((a, "a"), (b, "b"), (c, "c"), (d, "d"))]
+        for one, other, names in ((ends[0], ends[1], "a and b"), (ends[2], ends[3], "c and d")):
+            if len(one) != len(other):
+                raise InvalidPairsError(f"{names} have {len(one)} and {len(other)} rows; give two rows for each pair")
+        return cls.from_lists(np.column_stack(ends[:2]), np.column_stack(ends[2:]))
+
+    @classmethod
     def from_frame(cls, frame: Any) -> Pairs:
         """Pairs from a table with the columns `a`, `b`, `same` and, if wanted, `weight`.
 
@@ -263,15 +281,19 @@ class Pairs:
         """
         name = Path(path).name
         lines, table = read_table(path, name)
+        return cls._from_table(table, lines, "line {} of " + name.replace("{", "{{").replace("}", "}}") + ":")
+
+    @classmethod
+    def _from_table(cls, table: Mapping[str, Sequence[Any]], places: Sequence[int], template: str) -> Pairs:
+        """Pairs from the columns of a file; ``template`` names an answer in messages, filled from its place."""
 
         def label(k: int) -> str:
-            return f"line {lines[k]} of {name}:"
+            return template.format(places[k])
 
         index = check_index(zip(table["a"], table["b"], strict=True), label)
         same = parse_same(column(table["same"], "same"), label)
         weight = check_weight(table.get("weight"), len(index), label)
-        template = "line {} of " + name.replace("{", "{{").replace("}", "}}") + ":"
-        return cls._make(index, same, weight, np.array(lines, dtype=np.int64), (template, template))
+        return cls._make(index, same, weight, np.array(places, dtype=np.int64), (template, template))
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the columns `a`, `b`, `same`, `weight`; `read_csv` gives back the same pairs, to the last bit.
@@ -388,6 +410,19 @@ class Pairs:
         noun = "pair" if len(self) == 1 else "pairs"
         return f"{type(self).__name__}({len(self)} {noun}: {n_same} same, {len(self) - n_same} different)"
 
+    def _repr_html_(self) -> str:
+        """The counts and the first answers, for notebooks."""
+        first = range(min(len(self), N_ROWS))
+        a, b = self._index[: len(first)].T.tolist() if len(self) else ([], [])
+        said = [self._names[int(self._same[k])].format(self._first[k]).rstrip(" =:") for k in first]
+        return notebook_table(
+            n_same=int(self._same.sum()),
+            n_different=int((~self._same).sum()),
+            n_points=len(self.points),
+            n_conflicts=sum(1 for _ in contradictions(self._index, self._same)) if len(self) <= FEW else None,
+            rows=list(zip(a, b, self._same.tolist(), self._weight.tolist(), said, strict=False)),
+        )
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Pairs):
             return NotImplemented
@@ -483,25 +518,7 @@ class Pairs:
         ([[0, 1]], [[0, 2], [1, 2]])
         """
         self._refuse_conflicts("remove one of them, or call without_conflicts() first")
-        points, local = self._local_index()
-        component = connected_components(link_graph(local[self._same], len(points)), directed=False)[1]
-        members = np.argsort(component, kind="stable")  # the points, component by component
-        size = np.bincount(component).astype(np.int64)
-        start = np.cumsum(size) - size
-        differ = np.sort(component[local[~self._same]], axis=1).astype(np.int64) @ (len(size), 1)
-        a, b = np.divmod(np.unique(differ), len(size))  # the components that are different
-
-        n_same, n_different = int((size * (size - 1) // 2).sum()), int((size[a] * size[b]).sum())
-        check_size(n_same + n_different, "the closure has", "give fewer, or do without it")
-        same = places_within(np.arange(n_same), size)
-        different = places_between(np.arange(n_different), start[a], size[a], start[b], size[b])
-
-        # A number for each answer that sorts in canonical order is much cheaper to sort than rows.
-        i, j = np.sort(members[np.concatenate((same, different), axis=1)], axis=0)
-        code = np.sort(2 * (i * len(points) + j) + (np.arange(len(i)) < n_same))
-        weight = np.ones(len(code))
-        weight[np.searchsorted(code, 2 * (local @ (len(points), 1)) + self._same)] = self._weight
-        return self._make(points[np.column_stack(np.divmod(code // 2, len(points)))], code % 2 == 1, weight)
+        return self._make(*closure(self._index, self._same, self._weight))
 
     def conflicts(self) -> list[Conflict]:
         """The "different" answers whose rows are joined by "same" answers, each with a shortest chain.
@@ -512,7 +529,10 @@ class Pairs:
         >>> print(pairs.conflicts()[0])
         pairs[2] = (4, 9) is "different" but pairs[0] = (4, 6), pairs[1] = (6, 9) chain them as "same"
         """
-        return [Conflict(row, tuple(chain), self._contradiction(row, chain)) for row, chain in self._chains()]
+        return [
+            Conflict(row, tuple(chain), self._contradiction(row, chain))
+            for row, chain in contradictions(self._index, self._same)
+        ]
 
     def without_conflicts(self) -> Pairs:
         """Drop answers until none contradict each other, and log which.
@@ -527,7 +547,7 @@ class Pairs:
         """
         kept, dropped = self, list[str]()
         # A chain that is broken may leave another, longer one behind; hence the rounds.
-        while sets := [[row, *chain] for row, chain in kept._chains()]:
+        while sets := [[row, *chain] for row, chain in contradictions(kept._index, kept._same)]:
             drop = hitting_set(sets, kept._weight, kept._same)
             dropped += map(kept._describe, np.flatnonzero(drop).tolist())
             kept = kept[~drop]
@@ -581,30 +601,6 @@ class Pairs:
                 told.append(f"and {len(found) - 3} more")
             raise ConflictingPairsError("; ".join([*told, way_out]))
 
-    def _chains(self) -> Iterator[tuple[int, list[int]]]:
-        """Each contradicted "different" answer, with the "same" answers of a shortest chain between its rows."""
-        points, local = self._local_index()
-        base = (len(points), 1)
-        graph = link_graph(local[self._same], len(points))
-        component = connected_components(graph, directed=False)[1][local]
-        same_rows = np.flatnonzero(self._same)
-        same_codes = local[same_rows] @ base  # sorted, because the pairs are
-        source = -1
-        for row in np.flatnonzero((component[:, 0] == component[:, 1]) & ~self._same).tolist():
-            if local[row, 0] != source:  # pairs are sorted, so one search serves all that start at this point
-                source = local[row, 0]
-                predecessors = breadth_first_order(graph, source, return_predecessors=True)[1]
-            path = [local[row, 1]]
-            while path[-1] != source:
-                path.append(predecessors[path[-1]])
-            links = np.sort(np.column_stack((path[:0:-1], path[-2::-1])), axis=1) @ base
-            yield row, same_rows[np.searchsorted(same_codes, links)].tolist()
-
-    def _local_index(self) -> tuple[IntArray, IntArray]:
-        """`points`, and `index` in places among them."""
-        points, places = np.unique(self._index, return_inverse=True)
-        return points, places.reshape(-1, 2)
-
     def _describe(self, row: int) -> str:
         """An answer as the user gave it: ``pairs[17] = (4, 9)``."""
         i, j = self._index[row].tolist()
@@ -613,51 +609,3 @@ class Pairs:
     def _contradiction(self, row: int, chain: Sequence[int]) -> str:
         verb = 'says "same"' if len(chain) == 1 else 'chain them as "same"'
         return f'{self._describe(row)} is "different" but {", ".join(map(self._describe, chain))} {verb}'
-
-
-def sample_pairs(
-    y: Sequence[object] | ArrayLike, n: int, *, balanced: bool = True, random_state: RandomState = None
-) -> Pairs:
-    """Draw distinct pairs whose answers follow from labels.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        Labels of any kind; rows labelled −1, None or NaN are never drawn.
-    n : int
-        How many pairs.
-    balanced : bool, default=True
-        Draw half of them among the "same" pairs and half among the "different" ones (of an odd `n`, one more "same"),
-        evenly within each kind. False draws evenly among all pairs.
-    random_state : int, RandomState instance or None, default=None
-
-    Returns
-    -------
-    pairs : Pairs
-
-    Examples
-    --------
-    >>> from pairmargin import sample_pairs
-    >>> sample_pairs([0, 0, 0, 1, 1, 1, -1], n=6, random_state=0)
-    Pairs(6 pairs: 3 same, 3 different)
-    """
-    if not isinstance(n, Integral) or isinstance(n, bool) or n < 0:
-        raise InvalidParameterError(f"n should be a whole number from 0 up, not {n!r}")
-    codes = label_codes(y)
-    rows = np.argsort(codes, kind="stable")
-    rows = rows[codes[rows] >= 0]  # the rows with a label, label by label
-    size = np.bincount(codes[rows]).astype(np.int64)
-    end = np.cumsum(size)
-    rng = check_random_state(random_state)
-    # Pairs are drawn as ranks among all of a kind, and only those drawn are ever written out.
-    if balanced:
-        later = len(rows) - end  # every row is "different" from the rows of the labels that come later
-        same = draw(int((size * (size - 1) // 2).sum()), (n + 1) // 2, '"same" pairs', rng)
-        different = draw(int((size * later).sum()), n // 2, '"different" pairs', rng)
-        between = places_between(different, end - size, size, end, later)
-        places = np.concatenate((places_within(same, size), between), axis=1)
-    else:
-        places = places_within(draw(len(rows) * (len(rows) - 1) // 2, n, "pairs", rng), np.array([len(rows)]))
-    index = np.sort(rows[places].T, axis=1)
-    index = index[np.lexsort((index[:, 1], index[:, 0]))]
-    return Pairs._make(index, codes[index[:, 0]] == codes[index[:, 1]])

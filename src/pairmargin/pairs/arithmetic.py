@@ -1,16 +1,11 @@
-"""The counting and sorting under `Pairs`: canonical order, graphs, pairs by rank, the fewest answers to drop."""
+"""The counting and sorting under `Pairs`: canonical order, graphs, pairs by rank."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
-from sklearn.utils.random import sample_without_replacement
-
-from .exceptions import InvalidPairsError
-from .pair_checks import MAX_PAIRS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,38 +60,3 @@ def places_between(
     block = np.searchsorted(end, rank, side="right")
     a, b = np.divmod(rank - (end - count)[block], size_b[block])
     return np.stack((start_a[block] + a, start_b[block] + b))
-
-
-def hitting_set(sets: Sequence[Sequence[int]], weight: FloatArray, same: BoolArray) -> BoolArray:
-    """Answers of which every set holds one, chosen greedily: the one in the most sets per unit of weight first."""
-    # In this order the first of equals is the lighter, then the "different", then the earlier.
-    order = np.lexsort((same, weight))
-    weight = weight[order]
-    place = np.argsort(order)
-    columns = place[np.concatenate(sets)]
-    ends = np.cumsum([len(members) for members in sets])
-    holds = csr_array(
-        (np.ones(len(columns), dtype=np.int64), columns, np.append(0, ends)), shape=(len(sets), len(order))
-    )
-    held_by = holds.tocsc()
-    open_sets = np.ones(len(sets), dtype=bool)
-    count = np.bincount(columns, minlength=len(order))
-    chosen = np.zeros(len(order), dtype=bool)
-    while open_sets.any():
-        best = int(np.argmax(count / weight))
-        chosen[best] = True
-        hit = held_by.indices[held_by.indptr[best] : held_by.indptr[best + 1]]
-        hit = hit[open_sets[hit]]
-        open_sets[hit] = False
-        count -= np.bincount(holds[hit].indices, minlength=len(order))
-    return chosen[place]
-
-
-def draw(population: int, n: int, kind: str, rng: np.random.RandomState) -> IntArray:
-    """`n` distinct ranks below `population`, each set of ranks as likely as any other."""
-    if n > population:
-        raise InvalidPairsError(f"{n} {kind} were asked for but these labels give only {population}; ask for fewer")
-    # "auto" would write out a large population as soon as one in a hundred is drawn.
-    method = "auto" if population < MAX_PAIRS else "tracking_selection"
-    ranks: IntArray = sample_without_replacement(population, n, method=method, random_state=rng)
-    return ranks.astype(np.int64, copy=False)

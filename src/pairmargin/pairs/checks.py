@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .exceptions import InvalidPairsError, InvalidParameterError
+from ..exceptions import InvalidPairsError, InvalidParameterError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,6 +93,29 @@ def check_same(same: Any, length: int) -> BoolArray:
     return numbers.astype(bool)
 
 
+def rows_of_points(points: NDArray[Any], X: Any) -> IntArray:
+    """The rows of X that the points (m, 2, d) of pairs are, (m, 2)."""
+    if X is None:
+        raise InvalidPairsError(f"pairs has shape {points.shape}: these are points; pass X to look up their rows")
+    data = np.asarray(X)
+    if data.ndim != 2 or points.shape[1:] != (2, data.shape[1]):
+        raise InvalidPairsError(
+            f"pairs has shape {points.shape} but X has shape {data.shape}; give two points of X's columns for each pair"
+        )
+    kind = np.result_type(data, points)
+    rows: dict[bytes, list[int]] = {}
+    for row, values in enumerate(data.astype(kind) + 0):  # + 0 makes 0.0 of −0.0, whose bytes differ
+        rows.setdefault(values.tobytes(), []).append(row)
+    index = np.empty(points.shape[:2], dtype=np.int64)
+    for (k, end), _ in np.ndenumerate(index):
+        found = rows.get((points[k, end].astype(kind) + 0).tobytes(), [])
+        if len(found) != 1:
+            problem = f"is rows {found[0]} and {found[1]} of X" if found else "is no row of X, to the last bit"
+            raise InvalidPairsError(f"pairs[{k}][{end}] {problem}; give row numbers, of shape (m, 2), instead")
+        index[k, end] = found[0]
+    return index
+
+
 def check_weight(weight: Any, length: int, label: Label) -> FloatArray:
     """One positive weight a pair, (m,)."""
     if weight is None:
@@ -138,7 +161,7 @@ def parse_same(given: NDArray[Any], label: Label) -> BoolArray:
     return np.array(answers, dtype=bool)
 
 
-def _number(text: str | None) -> int | float | str | None:
+def number(text: str | None) -> int | float | str | None:
     """`text` as a number, or as it is for the checks to refuse."""
     for kind in (int, float):
         try:
@@ -159,7 +182,7 @@ def read_table(path: str | os.PathLike[str], name: str) -> tuple[list[int], dict
             raise InvalidPairsError(f"{name} cannot be read after line {reader.line_num}: {error}") from error
     check_columns(found, name)
     columns = [column for column in ("a", "b", "same", "weight") if column in found]
-    return [line for line, _ in rows], {column: [_number(row[column]) for _, row in rows] for column in columns}
+    return [line for line, _ in rows], {column: [number(row[column]) for _, row in rows] for column in columns}
 
 
 def label_codes(y: Any) -> IntArray:

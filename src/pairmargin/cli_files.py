@@ -1,0 +1,228 @@
+"""``pairmargin fit``, ``predict`` and ``evaluate``. Heavy imports stand inside the commands, as in `cli`."""
+
+from __future__ import annotations
+
+import json as to_json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .exceptions import InvalidParameterError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from .files import Evaluation
+
+READING = "How to read DATA"
+SHOWN = 10  # notes; all of them are in run.json
+
+Data = Annotated[Path, typer.Argument(metavar="DATA", show_default=False, help="A table, vectors, or a folder.")]
+Model = Annotated[
+    Path, typer.Argument(metavar="MODEL", show_default=False, help="The model.safetensors that fit wrote.")
+]
+Answers = Annotated[
+    Path, typer.Option("--pairs", metavar="FILE", show_default=False, help="Answers: a table with a, b and same.")
+]
+Truth = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Labels to score the result by; nothing learns from them.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and progress as JSON lines on stderr.")]
+
+
+def _reading(text: str, metavar: str | None = None, flag: str | None = None) -> Any:
+    return typer.Option(*filter(None, [flag]), metavar=metavar, help=text, rich_help_panel=READING)
+
+
+def fit(
+    data: Data,
+    pairs: Answers,
+    clusters: Annotated[
+        str, typer.Option(metavar="K|auto", show_default=False, help="The most clusters, or auto to find out.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the results.", show_default="DATA-clusters")
+    ] = None,
+    truth: Truth = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same seed, same clusters.")] = 0,
+    sample: Annotated[
+        int, typer.Option(min=0, help="Learn from at most so many items, and label the others by it; 0: from all.")
+    ] = 20_000,
+    on_conflict: Annotated[
+        str, typer.Option(metavar="raise|drop|keep", help="What to do with answers that contradict each other.")
+    ] = "raise",
+    json: Json = False,
+    id: Annotated[str | None, _reading("The column with the ids; else rows are counted from 0.", "COLUMN")] = None,
+    text: Annotated[str | None, _reading("The column with texts to learn from.", "COLUMN")] = None,
+    columns: Annotated[list[str] | None, _reading("Read this column; say it again for more.", "COLUMN")] = None,
+    exclude: Annotated[list[str] | None, _reading("Leave this column out; again for more.", "COLUMN")] = None,
+    kind: Annotated[str | None, _reading("What to read of a folder that has both.", "image|text")] = None,
+    embed: Annotated[str | None, _reading("What texts become.", "tfidf|sentence")] = None,
+    size: Annotated[int | None, _reading("Pixels a side that images are stretched to.")] = None,
+    colour: Annotated[bool, _reading("Keep the colours of images.", flag="--colour")] = False,
+    array: Annotated[str | None, _reading("The array with the vectors, of several.", "NAME")] = None,
+    encoding: Annotated[str | None, _reading("Of text tables and texts; else utf-8.", "NAME")] = None,
+    separator: Annotated[str | None, _reading("Of text tables; else found out.", "CHARACTER")] = None,
+    sheet: Annotated[str | None, _reading("Of an Excel file; else the first.", "NAME")] = None,
+) -> None:
+    """Cluster a file by answers: labels, a model and a record, in a folder."""
+    from . import MaxMarginClustering
+    from .cli_progress import progress
+    from .files import fit_files, write_result
+    from .files.outputs import OUTPUTS, record
+    from .writing import check_apart, new_folder, refusals
+
+    given: dict[str, Any] = {"id": id, "text": text, "columns": columns, "exclude": exclude, "truth": truth}
+    given |= {"kind": kind, "embed": embed, "size": size, "colour": colour or None, "array": array}
+    given |= {"encoding": encoding, "separator": separator, "sheet": sheet}
+    options = {name: value for name, value in given.items() if value is not None}
+    folder = out or Path(f"{data.resolve().stem}-clusters")
+    for name in OUTPUTS:
+        check_apart(folder / name, data, pairs)
+    model = MaxMarginClustering(_number_of(clusters), on_conflict=on_conflict, random_state=seed)
+    errors = _console(stderr=True)
+    with new_folder(folder) as beside, _warnings(errors), progress(model, errors, json) as on_row:
+        result = fit_files(model, data, pairs, sample=sample, options=options, on_row=on_row)
+        with refusals(folder):
+            write_result(result, beside)
+    told = record(result) | {"out": str(folder)}
+    if json:
+        typer.echo(to_json.dumps(told, ensure_ascii=False))
+    else:
+        _tell_fit(told, _console())
+    if result.stopped:
+        raise typer.Exit(130)
+
+
+def predict(
+    model: Model,
+    data: Data,
+    out: Annotated[Path, typer.Option(metavar="FILE", show_default=False, help="The CSV file to write.")],
+    json: Json = False,
+) -> None:
+    """Write the clusters of a new file, read just as the first one was; of any length, in little memory."""
+    from .files import predict_file
+
+    errors = _console(stderr=True)
+    with _counter(errors, json) as on_items, _warnings(errors):
+        n_items, notes = predict_file(model, data, out, on_items=on_items)
+    if json:
+        typer.echo(to_json.dumps({"items": n_items, "notes": notes, "out": str(out)}, ensure_ascii=False))
+        return
+    console = _console()
+    _tell_notes(notes, console)
+    console.print(f"{n_items:,} items, written to {out}")
+
+
+def evaluate(model: Model, data: Data, pairs: Answers, truth: Truth = None, json: Json = False) -> None:
+    """Hold a model against answers that it has not learned from: agreement, ROC, reliability."""
+    from .files import evaluate_files
+
+    with _warnings(_console(stderr=True)):
+        result = evaluate_files(model, data, pairs, truth=truth)
+    if json:
+        typer.echo(to_json.dumps(result.to_dict(), ensure_ascii=False))
+    else:
+        _tell_evaluation(result, _console())
+
+
+def _number_of(clusters: str) -> int | str:
+    """K or "auto"."""
+    if clusters == "auto":
+        return clusters
+    try:
+        return int(clusters)
+    except ValueError:
+        raise InvalidParameterError(f"--clusters {clusters} should be a whole number or auto") from None
+
+
+def _console(stderr: bool = False) -> Console:
+    """Plain lines, as long as they are."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def _warnings(console: Console) -> Iterator[None]:
+    """A line for each of our warnings instead of a place in the source."""
+    import warnings
+
+    from .exceptions import PairMarginWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PairMarginWarning)
+        yield
+    for each in caught:
+        if issubclass(each.category, PairMarginWarning):
+            console.print(f"Warning: {each.message}", style="yellow")
+        else:
+            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+
+
+@contextmanager
+def _counter(console: Console, as_json: bool) -> Iterator[Any]:
+    """A line on a terminal that counts items."""
+    with console.status("Reading") if console.is_terminal and not as_json else _nothing() as status:
+        yield None if status is None else lambda n: status.update(f"{n:,} items")
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield None
+
+
+def _tell_notes(notes: Sequence[str], console: Console) -> None:
+    for note in notes[:SHOWN]:
+        console.print(f"  {note}")
+    if len(notes) > SHOWN:
+        console.print(f"  … and {len(notes) - SHOWN} more notes")
+
+
+def _tell_fit(told: dict[str, Any], console: Console) -> None:
+    """What a fit has read, learned and written, in a few lines."""
+    data, pairs, sizes = told["data"], told["pairs"], told["clusters"]
+    console.print(f"{data['items']:,} items with {data['features']:,} features from {data['path']}")
+    _tell_notes(told["notes"], console)
+    console.print(f"{pairs['answers']:,} answers, {pairs['same']:,} same and {pairs['different']:,} different")
+    if told["learned_from"] < data["items"]:
+        console.print(f"  learned from {told['learned_from']:,} items; --sample 0 learns from all, in more time")
+    shown = ", ".join(f"{size:,}" for size in list(sizes.values())[:SHOWN]) + (", …" if len(sizes) > SHOWN else "")
+    console.print(f"{len(sizes)} clusters of {shown} items; {told['answers_kept']:,} answers are kept")
+    _tell_scores(told["scores"], console)
+    end = "Stopped early; the model so far" if told["stopped"] else "Everything"
+    console.print(f"{end} is in {told['out']}", style="bold")
+
+
+def _tell_scores(scores: dict[str, float] | None, console: Console) -> None:
+    if scores:
+        console.print(", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in scores.items()))
+
+
+def _tell_evaluation(result: Evaluation, console: Console) -> None:
+    kinds = {"same": result.agreement_same, "different": result.agreement_different}
+    by_kind = ", ".join(f"{kind} {share:.1%}" for kind, share in kinds.items() if share is not None)
+    console.print(f"{result.answers:,} answers about {result.items:,} items")
+    console.print(f"agreement          {result.agreement:.1%} ({by_kind})")
+    console.print(f"ROC AUC            {'—' if result.auc is None else f'{result.auc:.3f}'}")
+    console.print(f"calibration error  {result.calibration_error:.3f}")
+    console.print(f"Brier score        {result.brier:.3f}")
+    _tell_scores(result.scores, console)
+    console.print(_reliability(result))
+
+
+def _reliability(result: Evaluation) -> Table:
+    """Chances and what came true."""
+    from rich.table import Table
+
+    table = Table(caption="chance of “same”, and how often it was", caption_justify="left")
+    for heading in ("chance", "answers", "mean chance", "share same"):
+        table.add_column(heading, justify="right")
+    for each in result.reliability:
+        span = f"{each.low:.1f} to {each.high:.1f}"
+        table.add_row(span, str(each.answers), f"{each.chance:.3f}", f"{each.same:.3f}")
+    return table

@@ -1,0 +1,37 @@
+"""Packages that come with an extra: import one, or say which command brings it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from .exceptions import MissingPackageError
+
+EXTRAS = {  # what a package is imported as, and the extra of ours that brings it
+    "pyarrow": "files",
+    "openpyxl": "files",
+    "PIL": "files",
+    "anndata": "h5ad",
+    "sentence_transformers": "text",
+    "matplotlib": "plots",
+    "umap": "umap",
+}
+
+
+def need(module: str, what: str) -> Any:
+    """Import a module of a package that comes with an extra; ``what`` needs it."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:  # the package itself, or one that it needs in turn
+        raise missing(error, what, EXTRAS[module.partition(".")[0]]) from error
+
+
+def missing(error: ModuleNotFoundError, what: str, extra: str) -> MissingPackageError:
+    """What to say where a package of an extra is not installed."""
+    package = (error.name or "a package").partition(".")[0]
+    return MissingPackageError(f"{what} needs {package}, which is not installed; run: {install(extra)}")
+
+
+def install(extra: str) -> str:
+    """The command that brings an extra."""
+    return f'pip install "pairmargin[{extra}]"'

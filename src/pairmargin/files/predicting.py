@@ -1,0 +1,55 @@
+"""The clusters of a new file, piece by piece."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from ..persist import load, load_recipe
+from ..writing import check_apart, new_file, refusals
+from .labels import ROWS, label, write_header, write_rows
+
+
+def predict_file(
+    model: str | os.PathLike[str],
+    data: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    on_items: Callable[[int], object] | None = None,
+) -> tuple[int, list[str]]:
+    """Write the cluster, the confidence and the second choice of every item of a file.
+
+    Memory does not depend on the length of the file, where its format can be read in pieces. The output is complete or
+    not there.
+
+    Parameters
+    ----------
+    model : path-like
+        A file that `save` has written, with a recipe in it.
+    data, out : path-like
+        What to read, and the CSV file to write.
+    on_items : callable, optional
+        Called with the number of items that are done, after every piece.
+
+    Returns
+    -------
+    n_items : int
+    notes : list of str
+        What the recipe did to the file.
+    """
+    network, recipe, path = load(model), load_recipe(model), Path(out)
+    check_apart(path, Path(model), Path(data))
+    n_items, notes = 0, list[str]()
+    with new_file(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+        write_header(file)
+        for piece in recipe.batches(data, rows=ROWS):
+            labels = label(network, piece.features)
+            with refusals(path):
+                write_rows(file, piece.ids, labels)
+            n_items, notes = n_items + len(piece), notes + piece.notes
+            if on_items is not None:
+                on_items(n_items)
+        with refusals(path):
+            file.flush()
+    return n_items, notes

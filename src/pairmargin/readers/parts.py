@@ -1,0 +1,121 @@
+"""What all readers share: the part of a file that they hand over, ids, labels, and words for messages."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..exceptions import InvalidDataError, InvalidParameterError
+
+Array = NDArray[Any]
+Options = dict[str, Any]  # what `read_items` was asked for, by the names of its parameters
+State = tuple[dict[str, Any], dict[str, Array]]  # what JSON can hold, and arrays
+
+
+class Part(NamedTuple):
+    """Some items of a file, in its order."""
+
+    ids: list[str]
+    features: Any  # (n, D), an array or a sparse CSR array
+    faces: Sequence[str]
+    truth: Array | None
+    notes: list[str]
+
+
+class Maker(Protocol):
+    """How the files of one kind become items, as it was learned from the first of them."""
+
+    @property
+    def kind(self) -> str:
+        """What its items are."""
+
+    def parts(self, path: Path, rows: int | None) -> Iterator[Part]:
+        """The items of a file, at most ``rows`` at a time, or all at once."""
+
+    def state(self) -> State:
+        """All that was learned and set."""
+
+
+def listed(names: Sequence[object], most: int = 5) -> str:
+    """Names in a row, the first few of them."""
+    shown = ", ".join(map(str, names[:most]))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun in singular or plural."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def encoding_error(path: Path, encoding: str) -> InvalidDataError:
+    """What to say of a text file that is not in the encoding: where it fails first, and what may help."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    position, line = 0, 1  # of the block
+    with path.open("rb") as file:
+        start = file.read(1024)
+        if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in start:
+            return InvalidDataError(f'{path.name} is not in {encoding} but perhaps in UTF-16; pass encoding="utf-16"')
+        file.seek(0)
+        while block := file.read(2**20):
+            held = len(decoder.getstate()[0])  # bytes of a character that the last block cut in two
+            try:
+                decoder.decode(block)
+            except UnicodeDecodeError as error:
+                place = position - held + error.start
+                line += block.count(b"\n", 0, max(error.start - held, 0))
+                other = "utf-8" if encoding.lower() in ("latin-1", "cp1252", "ascii") else "cp1252"
+                return InvalidDataError(
+                    f"{path.name} is not in {encoding}: byte {place} (0x{error.object[error.start]:02x}), on line "
+                    f'{line}, does not fit; pass its encoding, perhaps encoding="{other}"'
+                )
+            position, line = position + len(block), line + block.count(b"\n")
+    return InvalidDataError(f"{path.name} holds bytes that are no text in {encoding}; pass its encoding=")
+
+
+def check_encoding(encoding: str) -> None:
+    """Refuse a name that Python knows no encoding by."""
+    try:
+        "".encode(encoding)
+    except LookupError:
+        raise InvalidParameterError(
+            f'encoding={encoding!r} is not known; use "utf-8", "cp1252", "latin-1" or another of Python\'s'
+        ) from None
+
+
+def check_ids(ids: Sequence[str | None], place: Callable[[int], str]) -> list[str]:
+    """Refuse ids that are missing or come twice; ``place`` says where a row is."""
+    seen: dict[str, int] = {}
+    for row, name in enumerate(ids):
+        if not name:
+            raise InvalidDataError(f"{place(row)} has no id; fill it in, or leave id= out to count the rows")
+        if (first := seen.setdefault(name, row)) != row:
+            raise InvalidDataError(f"the id {name!r} comes twice: {place(first)} and {place(row)}; make ids unique")
+    return list(seen)
+
+
+def check_distinct(names: Sequence[str], path: Path) -> None:
+    """Refuse columns that share a name."""
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidDataError(f"{path.name} has several columns called {twice!r}; give each its own name")
+
+
+def row_numbers(start: int, stop: int) -> list[str]:
+    """Ids for items that have none: their numbers, from 0."""
+    return list(map(str, range(start, stop)))
+
+
+def spans(length: int, rows: int | None) -> Iterator[slice]:
+    """Pieces of at most ``rows``, or one of all."""
+    step = rows or max(length, 1)
+    return (slice(start, min(start + step, length)) for start in range(0, length, step))
+
+
+def labels_of(values: Sequence[str | None]) -> Array:
+    """Labels as text, with None where there is none."""
+    return np.array(values, dtype=object if None in values else str)
