@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import asdict
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from html_page import Page
 from scipy import stats
 
 import pairmargin
@@ -49,25 +49,6 @@ def write_cells(frame: pd.DataFrame, folder: Path) -> Path:
     for dataset, rows in frame.groupby("dataset"):
         rows.to_csv(folder / "cells" / f"{dataset}.csv", index=False, lineterminator="\n")
     return folder
-
-
-class Page(HTMLParser):
-    """Every tag with its attributes, and all the text."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.tags if name == tag]
 
 
 @pytest.fixture(scope="module")
