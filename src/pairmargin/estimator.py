@@ -26,7 +26,7 @@ from .pairs import Pairs
 from .rbm import Pretraining, pretrain
 from .start import code_spread, nearest_mean_head, start_head
 from .threads import threads_for
-from .training import AdamSteps, History, PaperSteps, Steps, settle, train
+from .training import SETTLED, AdamSteps, History, PaperSteps, Steps, settle, train
 from .trust import Trust, chances, judged, median_margin, same_chances
 from .validation import AUTO, check_both_kinds, check_settings, layer_sizes, validated, warn_if_few_distinct
 
@@ -35,10 +35,11 @@ Array = NDArray[Any]
 Callback = Callable[[dict[str, Any]], object]
 
 RAMP = 100  # iterations in which Adam's steps rise to their full size
-SETTLE_RATES = 0.03, 0.005  # Adam's steps for the head and for the layers, while they learn the clusters of the start
+SETTLE_RATES = 0.03, 0.005  # Adam's steps for the head and for the layers, while they learn given clusters
 SCREEN = 25  # iterations after which the best of several starts is known
 N_FOLDS, FOLD_ITER = 3, 50  # parts of the answers, each judged by what so many iterations learn from the others
 FEWEST = 20  # answers that can be judged by each other
+LESSONS = 3  # times that a network is taught the clusters which the answers insist on
 N_NEIGHBORS = 10
 
 
@@ -105,7 +106,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         Go on from the last fit instead of starting anew: the way to add pairs.
     callback : callable, optional
         Called with a dict after every epoch and iteration; ``row["phase"]`` is "pretrain", "screen" for the little
-        training that compares starts, "judge" for that which judges answers, or "train". If it returns True, training
+        training that compares starts, "judge" for that which judges answers, "train", or "revise" where
+        the network is trained again because it had not learned what the answers insist on. If it returns True, training
         ends, and `fit` with the best network so far.
     verbose : int, default=0
         1 logs the phases, 2 every tenth iteration, to the logger "pairmargin".
@@ -127,8 +129,9 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     sharpness_, score_unit_ : float
         What makes chances of scores: ``softmax(sharpness_ * scores / score_unit_)``.
     history_ : list of dict
-        A row for the start and for every iteration: objective and its terms (``must_link``, ``cannot_link``,
-        ``free``, ``norm``, ``neighbours``, ``balance``), ``violated_pairs``, ``occupied_clusters``, ``seconds``.
+        A row for the start and for every iteration of the last training: objective and its terms (``must_link``,
+        ``cannot_link``, ``free``, ``norm``, ``neighbours``, ``balance``), ``violated_pairs``, ``occupied_clusters``,
+        ``seconds``.
     pretraining_history_ : list of dict
         A row for every epoch of every RBM: ``layer``, ``epoch``, ``reconstruction_error``, ``seconds``.
     n_iter_, objective_ : int, float
@@ -293,6 +296,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
                 trust = trust._replace(sharpness=self.sharpness_)
             trusted = Pairs(pairs.index, pairs.same, pairs.weight * trust.trust)
             training_history = self._train(network, x, trusted, neighbours, self.max_iter, self._reporter("train"))
+            network, training_history = self._revise(network, x, trusted, neighbours, training_history)
             self._store(scaling, network, history, training_history)
             self._store_labels(network.scores(x), trusted)
             self._store_trust(trust, given.is_in(pairs))
@@ -410,12 +414,12 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         return networks
 
     def _settle(self, network: Network, x: Input, start: Start) -> None:
-        """Let the network learn the clusters of a start."""
+        """Let the network learn the clusters of a start, or of a lesson."""
         seen = x if len(start.rows) == x.shape[0] else DenseInput(x.rows(torch.from_numpy(start.rows)))
         labels = torch.from_numpy(start.labels).to(network.head.device, torch.long)
         with threads_for(len(labels), *_widths(network)):
             n_steps = settle(network, seen, labels, AdamSteps(network, *SETTLE_RATES), self.weight_penalty)
-        logger.info("the clusters of the start were learned in %d steps", n_steps)
+        logger.info("%d points learned their clusters in %d steps", len(labels), n_steps)
 
     def _neighbours(self, x: Input) -> torch.Tensor | None:
         """The nearest neighbours (n, k) of every point, if they have a price."""
@@ -451,6 +455,29 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         trust = judged(ends, pairs.same)
         logger.info("%.0f %% of the answers seem wrong", 100 * trust.error_rate)
         return trust
+
+    def _revise(
+        self, network: Network, x: Input, pairs: Pairs, neighbours: torch.Tensor | None, history: History
+    ) -> tuple[Network, History]:
+        """Teach the network the clusters that the answers insist on, as long as that lowers the objective.
+
+        A margin only pulls at the ends of an answer that is not kept; a lesson says where to, and leads out of a local
+        minimum. The network that is best, and the history of its last training.
+        """
+        tell, asked = self._reporter("revise"), pairs.points
+        for _ in range(LESSONS):
+            scores = network.scores(x).cpu().numpy()
+            labels = agreeing_labels(scores, pairs, self.answer_price)[asked]
+            learned = not len(asked) or (scores[asked].argmax(1) == labels).mean() >= SETTLED
+            if learned or tell(history[-1]) is True:
+                break
+            pupil = network.copy()
+            self._settle(pupil, x, Start(asked, labels))
+            course = self._train(pupil, x, pairs, neighbours, self.max_iter, tell)
+            if _lowest(course) >= _lowest(history):
+                break
+            network, history = pupil, course
+        return network, history
 
     def _train(
         self,
