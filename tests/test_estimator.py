@@ -267,17 +267,18 @@ def test_a_lesson_that_raises_the_objective_is_forgotten(hard_wine, monkeypatch)
     assert spoiled.history_[-1]["objective"] == without.history_[-1]["objective"]
 
 
-def test_a_fit_that_was_stopped_takes_no_lessons(hard_wine):
+@pytest.mark.parametrize("stop_in", ["train", "revise"])
+def test_a_fit_that_was_stopped_takes_no_more_lessons(hard_wine, stop_in):
     X, pairs = hard_wine
-    phases = []
+    rows = []
 
     def stop(row):
-        phases.append(row["phase"])
-        return row["phase"] in ("train", "revise")
+        rows.append((row["phase"], row.get("iteration")))
+        return rows[-1] == (stop_in, 3)
 
     MaxMarginClustering(3, callback=stop, **QUICK).fit(X, pairs=pairs)
-    assert phases[-2:] == ["train", "revise"]
-    assert phases.count("revise") == 1
+    assert rows[-1] == (stop_in, 3)
+    assert rows.count(rows[-1]) == 1
 
 
 def test_balance_holds_the_shares_that_the_start_had():

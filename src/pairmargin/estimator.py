@@ -295,8 +295,10 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             if warm:  # this network has learned from answers that it now judges
                 trust = trust._replace(sharpness=self.sharpness_)
             trusted = Pairs(pairs.index, pairs.same, pairs.weight * trust.trust)
-            training_history = self._train(network, x, trusted, neighbours, self.max_iter, self._reporter("train"))
-            network, training_history = self._revise(network, x, trusted, neighbours, training_history)
+            tell = _Remembering(self._reporter("train"))
+            training_history = self._train(network, x, trusted, neighbours, self.max_iter, tell)
+            if not tell.stopped:
+                network, training_history = self._revise(network, x, trusted, neighbours, training_history)
             self._store(scaling, network, history, training_history)
             self._store_labels(network.scores(x), trusted)
             self._store_trust(trust, given.is_in(pairs))
@@ -464,12 +466,12 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         A margin only pulls at the ends of an answer that is not kept; a lesson says where to, and leads out of a local
         minimum. The network that is best, and the history of its last training.
         """
-        tell, asked = self._reporter("revise"), pairs.points
+        tell, asked = _Remembering(self._reporter("revise")), pairs.points
         for _ in range(LESSONS):
             scores = network.scores(x).cpu().numpy()
             labels = agreeing_labels(scores, pairs, self.answer_price)[asked]
             learned = not len(asked) or (scores[asked].argmax(1) == labels).mean() >= SETTLED
-            if learned or tell(history[-1]) is True:
+            if learned or tell.stopped:
                 break
             pupil = network.copy()
             self._settle(pupil, x, Start(asked, labels))
@@ -579,6 +581,17 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         data = validated(self, X, reset=False, accept_sparse="csr")
         device = _device(self.device)
         return self._network(data.dtype, device), self._scaling().apply(data, device)
+
+
+class _Remembering:
+    """A callback that remembers whether it has asked to stop."""
+
+    def __init__(self, callback: Callback) -> None:
+        self.callback, self.stopped = callback, False
+
+    def __call__(self, row: dict[str, Any]) -> bool:
+        self.stopped = self.callback(row) is True
+        return self.stopped
 
 
 def _lowest(history: History) -> float:
