@@ -144,7 +144,7 @@ def test_uncertain_finds_the_smallest_difference_of_all_pairs(blobs: tuple[Array
     rng = np.random.RandomState(0)
     pairs = answers(rng.permutation(60)[:30].reshape(-1, 2), y)
     scores = rng.standard_normal((60, 4))
-    view = View(X, scores, scores)
+    view = View(X, scores, scores, 4)
     everything = np.column_stack(np.triu_indices(60, 1))
     everything = everything[Known(pairs, 60).is_open(everything)]
     smallest = pair_margins(torch.from_numpy(scores), torch.from_numpy(everything)).abs().min()

@@ -54,6 +54,37 @@ class Known:
         one, other = self.group[index].T
         return np.asarray((one != other) & ~np.isin(self._codes(self._ordered(index)), self.closed))
 
+    def is_open_to(self, groups: Array) -> Array:
+        """Which points are worth a question beside which of these groups, (n, len(groups))."""
+        is_closed = self._table(np.column_stack(np.divmod(self.closed, len(self.size))), groups)
+        return np.asarray(~is_closed[self.group] & (self.group[:, None] != groups))
+
+    def is_different_from(self, groups: Array) -> Array:
+        """Which points are known to be different from which of these groups, (n, len(groups))."""
+        return np.asarray(self._table(self.different, groups)[self.group])
+
+    def all_different(self) -> Array:
+        """Groups about which there are answers, each known to be different from all the others; large ones first."""
+        rivals: dict[int, set[int]] = {int(group): set() for group in np.flatnonzero(self.size > 1)}
+        for one, other in self.different.tolist():
+            rivals.setdefault(one, set()).add(other)
+            rivals.setdefault(other, set()).add(one)
+        chosen: list[int] = []
+        for group in sorted(rivals, key=lambda g: (-self.size[g], -len(rivals[g]), g)):
+            if rivals[group].issuperset(chosen):
+                chosen.append(group)
+        return np.array(chosen, dtype=np.int64)
+
+    def _table(self, ties: Array, groups: Array) -> Array:
+        """Which groups are tied to which of some, (n_groups, len(groups))."""
+        place = np.full(len(self.size), -1)
+        place[groups] = np.arange(len(groups))
+        table = np.zeros((len(self.size), len(groups)), dtype=bool)
+        for one, other in (ties.T, ties[:, ::-1].T):
+            is_one = place[other] >= 0
+            table[one[is_one], place[other[is_one]]] = True
+        return table
+
     def open_pairs(self) -> Array:
         """Every open question once: two groups, each with its first point, (·, 2)."""
         first = np.unique(self.group, return_index=True)[1]

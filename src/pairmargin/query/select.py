@@ -15,6 +15,7 @@ from ..exceptions import FewQuestionsWarning, InvalidParameterError, unknown_nam
 from ..pairs import Pairs
 from ..validation import check_rules, integer
 from .known import Known
+from .neighbourhoods import explore_and_consolidate, min_max, normalised_point_uncertainty
 from .simple import ask_at_random, ask_the_uncertain
 from .view import View
 
@@ -25,6 +26,9 @@ STRATEGIES: dict[str, Strategy] = {
     "default": ask_the_uncertain,
     "random": ask_at_random,
     "uncertain": ask_the_uncertain,
+    "explore": explore_and_consolidate,
+    "min-max": min_max,
+    "npu": normalised_point_uncertainty,
 }
 
 
@@ -54,7 +58,9 @@ def select_pairs(
     n : int
         How many pairs.
     strategy : str, default="default"
-        "random" draws evenly; "uncertain" asks where "same" and "different" of eq. (8) are closest.
+        "random" draws evenly; "uncertain" asks where "same" and "different" of eq. (8) are closest; "explore" is
+        explore-and-consolidate, "min-max" what is farthest from all that is known, "npu" normalised point-based
+        uncertainty: see `pairmargin.query.neighbourhoods`.
     random_state : int, RandomState instance or None, default=None
     exclude : array-like of shape (m, 2), default=()
         Pairs that are not to be asked, such as those that a person was unsure of, nor others that say the same.

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
@@ -21,6 +24,7 @@ from ..trust import USUAL_SHARPNESS, chances, median_margin
 Array = NDArray[Any]
 
 USUAL_CLUSTERS = 8  # as `MaxMarginClustering` has it
+N_TREES = 50  # of the forest
 WIDEST = 50  # wider data are seen by so many principal components
 
 
@@ -36,11 +40,14 @@ class View:
         How much every cluster wants them, in units of their median margin.
     chances : ndarray of shape (n, K)
         The chance of every cluster.
+    n_clusters : int
+        How many clusters there may be, at least K.
     """
 
     codes: Array
     scores: Array
     chances: Array
+    n_clusters: int
 
     @classmethod
     def of(cls, model: Any, X: ArrayLike, random_state: int | RandomState | None = None) -> View:
@@ -53,11 +60,12 @@ class View:
         random_state : int, RandomState instance or None, default=None
             For k-means.
         """
+        wanted = getattr(model, "n_clusters", None)
         if not hasattr(model, "head_coef_"):
-            wanted = getattr(model, "n_clusters", USUAL_CLUSTERS)
             return cls.of_data(X, wanted if isinstance(wanted, int) else USUAL_CLUSTERS, random_state)
         scores = model.decision_function(X) / model.score_unit_
-        return cls(model.transform(X), scores, chances(scores, model.sharpness_))
+        n_clusters = wanted if isinstance(wanted, int) else scores.shape[1]
+        return cls(model.transform(X), scores, chances(scores, model.sharpness_), n_clusters)
 
     @classmethod
     def of_data(cls, X: ArrayLike, n_clusters: int, random_state: int | RandomState | None = None) -> View:
@@ -75,4 +83,16 @@ class View:
         head, bias = nearest_mean_head(codes, labels)
         scores = codes @ head.T + bias
         scores /= median_margin(torch.from_numpy(scores))
-        return cls(codes, scores, chances(scores, USUAL_SHARPNESS))
+        return cls(codes, scores, chances(scores, USUAL_SHARPNESS), n_clusters)
+
+    @cached_property
+    def forest_leaves(self) -> sp.csr_array:
+        """The leaves that points reach in trees that tell the clusters apart, so that products are similarities.
+
+        Two points are as similar as the share of the trees in which they reach the same leaf (Xiong, Azimi, Fern 2014).
+        """
+        forest = RandomForestClassifier(N_TREES, random_state=0).fit(self.codes, self.scores.argmax(1))
+        leaf = forest.apply(self.codes) + np.arange(N_TREES) * 2 * len(self.codes)  # a tree has fewer nodes than 2n
+        column = np.unique(leaf, return_inverse=True)[1].ravel()
+        row = np.repeat(np.arange(len(leaf)), N_TREES)
+        return sp.csr_array((np.full(len(row), N_TREES**-0.5), (row, column)))
