@@ -17,13 +17,14 @@ from ..validation import check_rules, integer
 from .known import Known
 from .neighbourhoods import explore_and_consolidate, min_max, normalised_point_uncertainty
 from .simple import ask_at_random, ask_the_uncertain
+from .teaching import ask_what_teaches_most
 from .view import View
 
 Array = NDArray[Any]
 Strategy = Callable[[View, Known, int, RandomState], Array]
 
 STRATEGIES: dict[str, Strategy] = {
-    "default": ask_the_uncertain,
+    "default": ask_what_teaches_most,
     "random": ask_at_random,
     "uncertain": ask_the_uncertain,
     "explore": explore_and_consolidate,

@@ -16,6 +16,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
+from ..graph import neighbour_graph
 from ..inputs import Scaling
 from ..kmeans import kmeans
 from ..start import code_spread, nearest_mean_head
@@ -24,6 +25,7 @@ from ..trust import USUAL_SHARPNESS, chances, median_margin
 Array = NDArray[Any]
 
 USUAL_CLUSTERS = 8  # as `MaxMarginClustering` has it
+N_NEIGHBORS = 30  # that a point is compared with
 N_TREES = 50  # of the forest
 WIDEST = 50  # wider data are seen by so many principal components
 
@@ -84,6 +86,18 @@ class View:
         scores = codes @ head.T + bias
         scores /= median_margin(torch.from_numpy(scores))
         return cls(codes, scores, chances(scores, USUAL_SHARPNESS), n_clusters)
+
+    @cached_property
+    def likeness(self) -> sp.csr_array:
+        """How much neighbours resemble each other, from 0 to 1, which is for a point and itself, (n, n)."""
+        n = len(self.codes)
+        graph = neighbour_graph(self.codes, N_NEIGHBORS) if n > 1 else sp.csr_array((n, n))
+        return sp.csr_array(graph + sp.eye_array(n))
+
+    @cached_property
+    def typicality(self) -> Array:
+        """How much likeness there is around a point, where the clusters are sure, (n,)."""
+        return np.asarray(self.likeness @ self.chances.max(1))
 
     @cached_property
     def forest_leaves(self) -> sp.csr_array:
