@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ from sklearn.datasets import make_blobs
 from pairmargin import FewQuestionsWarning, InvalidParameterError, MaxMarginClustering, Pairs, select_pairs
 from pairmargin.objective import pair_margins
 from pairmargin.query import STRATEGIES, Known, View, choose
+from pairmargin.query.neighbourhoods import entropy, expected_questions
 
 Array = NDArray[np.float64]
 
@@ -150,3 +153,85 @@ def test_uncertain_finds_the_smallest_difference_of_all_pairs(blobs: tuple[Array
     smallest = pair_margins(torch.from_numpy(scores), torch.from_numpy(everything)).abs().min()
     asked = torch.from_numpy(choose(view, pairs, 1, "uncertain"))
     assert pair_margins(torch.from_numpy(scores), asked).abs().item() == pytest.approx(smallest.item())
+
+
+@pytest.mark.parametrize("strategy", ["default", "explore", "min-max"])
+def test_separate_clusters_are_all_found_with_the_fewest_questions(strategy: str) -> None:
+    X, y = make_blobs(100, centers=5, cluster_std=0.2, random_state=1)
+    view = View.of_data(X, 5, 0)
+    pairs = Pairs.empty()
+    for _ in range(5 * 4 // 2 + 5):
+        pairs = pairs + answers(choose(view, pairs, 1, strategy, random_state=0), y)
+    asked_of = {int(label) for label in y[pairs.points]}
+    assert asked_of == set(range(5))
+    if strategy != "default":  # which takes it for granted that clusters are different if the model is sure of it
+        assert len(Known(pairs, 100).all_different()) == 5
+
+
+def test_groups_that_are_all_different() -> None:
+    pairs = Pairs.from_lists([(0, 1), (1, 2), (3, 4)], [(0, 3), (3, 5), (0, 5), (3, 6)])
+    known = Known(pairs, 8)
+    assert known.all_different().tolist() == known.group[[0, 3, 5]].tolist()  # 6 may be with 0 or with 5
+
+
+def test_min_max_takes_the_farthest_point_beside_the_nearest_neighbourhood(blobs: tuple[Array, Array]) -> None:
+    X, y = blobs
+    view = View.of_data(X, 4, 0)
+    one, other = np.flatnonzero(y == 0)[:3], np.flatnonzero(y == 1)[:2]
+    pairs = Pairs.from_lists([(one[0], one[1]), (one[0], one[2]), (other[0], other[1])], [(one[0], other[0])])
+    i, j = choose(view, pairs, 1, "min-max", random_state=0)[0]
+    distance = np.linalg.norm(view.codes[:, None] - view.codes[pairs.points], axis=2)
+    assert i == distance.min(1).argmax()
+    assert j == pairs.points[distance[i].argmin()]
+
+
+def test_a_point_goes_on_to_the_next_neighbourhood_until_one_is_the_same(blobs: tuple[Array, Array]) -> None:
+    X, y = blobs
+    view = View.of_data(X, 4, 0)
+    firsts = [int(np.flatnonzero(y == k)[0]) for k in range(3)]
+    apart = [(a, b) for a in firsts for b in firsts if a < b]
+    i = int(np.flatnonzero(y == 3)[0])
+    for strategy in ("explore", "min-max", "npu"):
+        pairs = Pairs.from_lists([(firsts[0], int(np.flatnonzero(y == 0)[1]))], [*apart, (firsts[0], i)])
+        assert i in choose(view, pairs, 1, strategy, random_state=0)[0]
+
+
+def test_entropy_and_expected_questions_by_hand() -> None:
+    chance = np.array([[0.5, 0.5, 0.0], [0.2, 0.7, 0.1], [0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(entropy(chance)[[0, 2]], [np.log(2), 0])
+    np.testing.assert_allclose(expected_questions(chance), [1.5, 0.7 + 2 * 0.2 + 3 * 0.1, 1])
+
+
+def test_npu_takes_the_most_uncertain_point_for_a_question(blobs: tuple[Array, Array]) -> None:
+    X, y = blobs
+    view = View.of_data(X, 4, 0)
+    groups = [np.flatnonzero(y == k)[:2] for k in range(3)]
+    pairs = Pairs.from_lists(groups, [(a[0], b[0]) for a in groups for b in groups if a[0] < b[0]])
+    leaf = view.forest_leaves.toarray() > 0
+    value = np.full(len(X), -1.0)
+    for i in set(range(len(X))) - set(pairs.points.tolist()):
+        likeness = np.array([np.mean([(leaf[i] & leaf[j]).sum() for j in group]) for group in groups])
+        p = likeness / likeness.sum() if likeness.sum() else np.full(3, 1 / 3)
+        p = np.sort(p)[::-1]
+        value[i] = -sum(q * np.log(q) for q in p if q > 0) / (p @ [1, 2, 3])
+    i, _ = choose(view, pairs, 1, "npu", random_state=0)[0]
+    assert value[i] == pytest.approx(value.max())
+
+
+def test_default_asks_about_typical_points_before_outliers() -> None:
+    rng = np.random.RandomState(0)
+    centres = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
+    X = np.concatenate([centres[k] + rng.standard_normal((30, 2)) for k in range(3)] + [rng.uniform(-8, 18, (6, 2))])
+    index = select_pairs(MaxMarginClustering(3), X, None, 6, random_state=0)
+    assert index.max() < 90
+
+
+def test_default_joins_groups_rather_than_asking_about_their_points() -> None:
+    X, _ = make_blobs(60, centers=2, cluster_std=0.3, random_state=0)
+    view = View.of_data(X, 2, 0)
+    own = np.flatnonzero(view.scores.argmax(1) == 0)
+    chains = [own[:5], own[5:10]]
+    pairs = Pairs.from_lists([pair for chain in chains for pair in pairwise(chain)])
+    i, j = choose(view, pairs, 1, random_state=0)[0]
+    assert {int(i in chains[0]), int(j in chains[0])} == {0, 1}
+    assert {int(i in chains[1]), int(j in chains[1])} == {0, 1}

@@ -26,26 +26,44 @@ from .view import View
 
 Array = NDArray[Any]
 
-DOUBT = 0.1  # that there is about every point, however sure the model is
+DOUBT = 0.5  # about a point of which the model is sure, while nothing is known
 
 
 def ask_what_teaches_most(view: View, known: Known, n: int, rng: RandomState) -> Array:
     """The points that teach most, each beside the core of its likeliest cluster."""
-    found = np.empty((0, 2), dtype=np.int64)
+    found: Array = np.empty((0, 2), dtype=np.int64)
     while len(found) < n:
         cores = Cores(view, known)
-        open_chance = np.where(known.is_open_to(cores.groups), cores.chance, 0)  # (n, cores)
-        worth = teaching(view.likeness, cores) / expected_questions(cores.chance)
-        is_candidate = (open_chance.max(1) > 0) & ~cores.is_settled
-        is_candidate[found[:, 0]] = False
-        candidates = np.flatnonzero(is_candidate)
-        if not len(candidates):
+        is_open = known.is_open_to(cores.groups)  # (n, cores)
+        is_open[found.ravel()] = False  # of several at once, one about each point
+        asked = max(_point(view, known, cores, is_open), _two_cores(view, cores, is_open), key=lambda best: best[0])
+        if not asked[0] > 0:
             return np.concatenate([found, known.draw(n - len(found), rng)])
-        i = candidates[worth[candidates].argmax()]
-        j = cores.representative[open_chance[i].argmax()]
-        found = np.concatenate([found, [(i, j)]])
+        found = np.concatenate([found, [asked[1]]])
         known.close(found[-1:])
     return found
+
+
+def _point(view: View, known: Known, cores: Cores, is_open: Array) -> tuple[float, tuple[int, int]]:
+    """The best question about a point beside a core, and what it is worth."""
+    worth: Array = teaching(view.likeness, cores) / expected_questions(cores.chance)
+    chance = np.where(is_open & ~cores.is_settled[:, None], cores.chance, 0)
+    worth = np.bincount(known.group, worth)[known.group]  # one answer tells where all of a group belong
+    i = int(np.where(chance.max(1) > 0, worth, -1).argmax())
+    return (float(worth[i]) if chance[i].max() > 0 else 0.0), (i, int(cores.representative[chance[i].argmax()]))
+
+
+def _two_cores(view: View, cores: Cores, is_open: Array) -> tuple[float, tuple[int, int]]:
+    """The best question about two cores, and what it is worth: the points that may belong with either."""
+    free = cores.chance[~cores.is_settled]
+    between = free.T @ free
+    np.fill_diagonal(between, 0)
+    if len(cores.groups) > view.n_clusters:  # some of them must be the same
+        mass = np.maximum(cores.chance.sum(0), 1)
+        between = len(view.codes) * (between + 1e-6) / np.minimum(mass[:, None], mass)
+    between = np.where(is_open[cores.representative], between, 0)  # (cores, cores)
+    a, b = np.unravel_index(between.argmax(), between.shape)
+    return float(between[a, b]), (int(cores.representative[a]), int(cores.representative[b]))
 
 
 def teaching(likeness: sp.csr_array, cores: Cores) -> Array:
@@ -88,7 +106,8 @@ class Cores:
         self.representative: Array = np.empty(len(self.groups), dtype=np.int64)
         self.representative[core[order[::-1]]] = order[::-1]  # the last to be written is the most typical
         self.chance = self._chances(view, known, core)
-        self.doubt: Array = np.where(self.is_settled, 0, np.maximum(1 - self.chance.max(1), DOUBT))
+        least = DOUBT / (1 + len(members) / len(self.groups))  # it fades with the points of every core
+        self.doubt: Array = np.where(self.is_settled, 0, np.maximum(1 - self.chance.max(1), least))
 
     def _chances(self, view: View, known: Known, core: Array) -> Array:
         chance = view.chances[:, self.home] * self._shares(view, core)
@@ -115,13 +134,14 @@ def _find(view: View, known: Known) -> tuple[Array, Array]:
     home = (members @ view.chances)[touched].argmax(1)
     typical = np.zeros(len(known.size))
     np.maximum.at(typical, known.group, view.typicality)
-    is_different = known.is_different_from(touched)  # (n, touched)
     first = np.unique(known.group, return_index=True)[1]
+    is_different = known.is_different_from(touched)[first]  # (groups, touched)
     chosen: dict[int, int] = {}  # group → cluster
     for place in np.lexsort((-typical[touched], -known.size[touched])):
         group, cluster = int(touched[place]), int(home[place])
         mates = [other for other, where in chosen.items() if where == cluster]
-        if all(is_different[first[other], place] for other in mates):
+        tried = is_different[list(chosen), place].sum()  # beside two cores and the same as neither: something new
+        if all(is_different[other, place] for other in mates) and (not mates or known.size[group] > 1 or tried > 1):
             chosen[group] = cluster
     best = view.chances.argmax(1)
     for cluster in set(range(n_clusters)) - set(chosen.values()):
