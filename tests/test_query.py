@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 import torch
@@ -14,6 +12,7 @@ from pairmargin import FewQuestionsWarning, InvalidParameterError, MaxMarginClus
 from pairmargin.objective import pair_margins
 from pairmargin.query import STRATEGIES, Known, View, choose
 from pairmargin.query.neighbourhoods import entropy, expected_questions
+from pairmargin.query.teaching import Cores
 
 Array = NDArray[np.float64]
 
@@ -226,12 +225,24 @@ def test_default_asks_about_typical_points_before_outliers() -> None:
     assert index.max() < 90
 
 
-def test_default_joins_groups_rather_than_asking_about_their_points() -> None:
-    X, _ = make_blobs(60, centers=2, cluster_std=0.3, random_state=0)
-    view = View.of_data(X, 2, 0)
-    own = np.flatnonzero(view.scores.argmax(1) == 0)
-    chains = [own[:5], own[5:10]]
-    pairs = Pairs.from_lists([pair for chain in chains for pair in pairwise(chain)])
-    i, j = choose(view, pairs, 1, random_state=0)[0]
-    assert {int(i in chains[0]), int(j in chains[0])} == {0, 1}
-    assert {int(i in chains[1]), int(j in chains[1])} == {0, 1}
+def test_default_asks_whether_clusters_that_overlap_are_one() -> None:
+    X, y = make_blobs(120, centers=2, cluster_std=1.0, center_box=(-20, 20), random_state=3)
+    view = View.of_data(X, 4, 0)
+    i, j = choose(view, None, 1, random_state=0)[0]
+    assert y[i] == y[j]
+    assert view.scores[i].argmax() != view.scores[j].argmax()
+
+
+def test_default_goes_on_with_the_second_likeliest_cluster(blobs: tuple[Array, Array]) -> None:
+    X, _ = blobs
+    view = View.of_data(X, 4, 0)
+    sure = view.chances.argmax(1)
+    cores = [np.flatnonzero(sure == k)[np.argsort(-view.typicality[sure == k])][:3] for k in range(4)]
+    links = [(core[0], member) for core in cores for member in core[1:]]
+    apart = [(a[0], b[0]) for a in cores for b in cores if a[0] < b[0]]
+    i = np.setdiff1d(np.arange(60), np.concatenate(cores))[0]
+    first, second = np.argsort(-view.chances[i])[:2]
+    known = Known(Pairs.from_lists(links, [*apart, (i, cores[first][0])]), 60)
+    chance = Cores(view, known).chance[i]
+    assert set(cores[second]) >= {Cores(view, known).representative[chance.argmax()]}
+    assert chance.sum() == pytest.approx(1)
