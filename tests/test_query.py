@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from sklearn.datasets import make_blobs
@@ -12,7 +13,7 @@ from pairmargin import FewQuestionsWarning, InvalidParameterError, MaxMarginClus
 from pairmargin.objective import pair_margins
 from pairmargin.query import STRATEGIES, Known, View, choose
 from pairmargin.query.neighbourhoods import entropy, expected_questions
-from pairmargin.query.teaching import Cores
+from pairmargin.query.teaching import Cores, teaching
 
 Array = NDArray[np.float64]
 
@@ -246,3 +247,19 @@ def test_default_goes_on_with_the_second_likeliest_cluster(blobs: tuple[Array, A
     chance = Cores(view, known).chance[i]
     assert set(cores[second]) >= {Cores(view, known).representative[chance.argmax()]}
     assert chance.sum() == pytest.approx(1)
+
+
+def test_what_a_point_teaches_is_what_others_do_not() -> None:
+    likeness = sp.csr_array(np.array([[1, 0.5, 0.2], [0.5, 1, 0], [0.2, 0, 1]]))
+    doubt = np.array([0.0, 0.4, 0.6])
+    np.testing.assert_allclose(teaching(likeness, doubt, np.zeros(3, bool)), [0.5 * 0.4 + 0.2 * 0.6, 0.4, 0.6])
+    seen = np.array([True, False, False])
+    np.testing.assert_allclose(teaching(likeness, doubt, seen), [0, 0.5 * 0.4, 0.8 * 0.6])
+
+
+def test_default_asks_about_different_regions_at_once() -> None:
+    X, y = make_blobs(200, centers=4, cluster_std=0.5, random_state=1)
+    view = View.of_data(X, 4, 0)
+    tips = [np.flatnonzero(y == k)[0] for k in range(4)]
+    pairs = Pairs.from_lists(cannot_link=[(a, b) for a in tips for b in tips if a < b])
+    assert len(np.unique(y[choose(view, pairs, 4)[:, 0]])) >= 3

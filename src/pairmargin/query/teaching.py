@@ -36,7 +36,9 @@ def ask_what_teaches_most(view: View, known: Known, n: int, rng: RandomState) ->
         cores = Cores(view, known)
         is_open = known.is_open_to(cores.groups)  # (n, cores)
         is_open[found.ravel()] = False  # of several at once, one about each point
-        asked = max(_point(view, known, cores, is_open), _two_cores(view, cores, is_open), key=lambda best: best[0])
+        seen = cores.is_settled.copy()
+        seen[found[:, 0]] = True
+        asked = max(_point(view, known, cores, is_open, seen), _two_cores(view, cores, is_open))
         if not asked[0] > 0:
             return np.concatenate([found, known.draw(n - len(found), rng)])
         found = np.concatenate([found, [asked[1]]])
@@ -44,9 +46,9 @@ def ask_what_teaches_most(view: View, known: Known, n: int, rng: RandomState) ->
     return found
 
 
-def _point(view: View, known: Known, cores: Cores, is_open: Array) -> tuple[float, tuple[int, int]]:
+def _point(view: View, known: Known, cores: Cores, is_open: Array, seen: Array) -> tuple[float, tuple[int, int]]:
     """The best question about a point beside a core, and what it is worth."""
-    worth: Array = teaching(view.likeness, cores) / expected_questions(cores.chance)
+    worth: Array = teaching(view.likeness, cores.doubt, seen) / expected_questions(cores.chance)
     chance = np.where(is_open & ~cores.is_settled[:, None], cores.chance, 0)
     worth = np.bincount(known.group, worth)[known.group]  # one answer tells where all of a group belong
     i = int(np.where(chance.max(1) > 0, worth, -1).argmax())
@@ -54,9 +56,14 @@ def _point(view: View, known: Known, cores: Cores, is_open: Array) -> tuple[floa
 
 
 def _two_cores(view: View, cores: Cores, is_open: Array) -> tuple[float, tuple[int, int]]:
-    """The best question about two cores, and what it is worth: the points that may belong with either."""
+    """The best question about two cores, and what it is worth: the points that may belong with either.
+
+    Likely rivals come first, so the more others a core is known to be different from, the less likely it is to be the
+    same as one more.
+    """
     free = cores.chance[~cores.is_settled]
-    between = free.T @ free
+    n_rivals = cores.is_different.sum(1)
+    between = free.T @ free / (1 + np.minimum(n_rivals[:, None], n_rivals))
     np.fill_diagonal(between, 0)
     if len(cores.groups) > view.n_clusters:  # some of them must be the same
         mass = np.maximum(cores.chance.sum(0), 1)
@@ -66,14 +73,11 @@ def _two_cores(view: View, cores: Cores, is_open: Array) -> tuple[float, tuple[i
     return float(between[a, b]), (int(cores.representative[a]), int(cores.representative[b]))
 
 
-def teaching(likeness: sp.csr_array, cores: Cores) -> Array:
-    """What is learned from knowing where a point belongs, (n,)."""
-    known = likeness[cores.is_settled]
-    cover = known.max(axis=0).toarray().ravel() if known.shape[0] else np.zeros(likeness.shape[0])  # (n,)
-    news = sp.csr_array(
-        (np.maximum(likeness.data - cover[likeness.indices], 0), likeness.indices, likeness.indptr), likeness.shape
-    )
-    return np.asarray(news @ cores.doubt)
+def teaching(likeness: sp.csr_array, doubt: Array, seen: Array) -> Array:
+    """What is learned from knowing where a point belongs, if some have been seen already, (n,)."""
+    cover = likeness[seen].max(axis=0).toarray().ravel() if seen.any() else np.zeros(len(doubt))
+    news = np.maximum(likeness.data - cover[likeness.indices], 0)
+    return np.asarray(sp.csr_array((news, likeness.indices, likeness.indptr), likeness.shape) @ doubt)
 
 
 class Cores:
@@ -86,6 +90,8 @@ class Cores:
         The cluster that a core lies in.
     representative : ndarray of shape (c,)
         The most typical point of a core.
+    is_different : ndarray of shape (c, c)
+        Which cores are known to be different.
     is_settled : ndarray of shape (n,)
         Whether a point is in a core.
     chance : ndarray of shape (n, c)
@@ -105,13 +111,15 @@ class Cores:
         order = members[np.argsort(-typical[members], kind="stable")]
         self.representative: Array = np.empty(len(self.groups), dtype=np.int64)
         self.representative[core[order[::-1]]] = order[::-1]  # the last to be written is the most typical
-        self.chance = self._chances(view, known, core)
+        is_different = known.is_different_from(self.groups)  # (n, c)
+        self.is_different: Array = is_different[self.representative]
+        self.chance = self._chances(view, core, is_different)
         least = DOUBT / (1 + len(members) / len(self.groups))  # it fades with the points of every core
         self.doubt: Array = np.where(self.is_settled, 0, np.maximum(1 - self.chance.max(1), least))
 
-    def _chances(self, view: View, known: Known, core: Array) -> Array:
+    def _chances(self, view: View, core: Array, is_different: Array) -> Array:
         chance = view.chances[:, self.home] * self._shares(view, core)
-        chance = np.where(known.is_different_from(self.groups), 0, chance + 1e-9)
+        chance = np.where(is_different, 0, chance + 1e-9)
         total = chance.sum(1, keepdims=True)
         return np.asarray(np.divide(chance, total, out=np.zeros_like(chance), where=total > 0))
 
