@@ -22,7 +22,6 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version
-from itertools import chain
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
@@ -263,7 +262,9 @@ def _outcomes(
     parallel = joblib.Parallel(n_jobs=n_jobs, batch_size=1, pre_dispatch=n_jobs, return_as="generator_unordered")
     jobs = (joblib.delayed(_attempt)(curve, limit, unfinished.hopeless(curve[0])) for curve in curves(cells))
     try:
-        yield from chain.from_iterable(parallel(jobs))
+        with closing(parallel(jobs)) as done:
+            for outcomes in done:
+                yield from outcomes
     except BrokenProcessPool as error:
         raise ExperimentError(
             f"a worker process died, perhaps for want of memory ({' '.join(str(error).split())}); what is done is "
