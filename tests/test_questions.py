@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_blobs
 
 from pairmargin import Pairs, run_experiment
-from pairmargin.experiments import questions, specs
+from pairmargin.experiments import questions, questions_report, specs
 from pairmargin.experiments.specs import ASKED, EXPERIMENTS, Cell
 from pairmargin.experiments.store import Store
 from pairmargin.query import STRATEGIES, View
@@ -58,3 +59,23 @@ def test_a_run_stores_every_cell_of_a_curve_and_is_the_same_again(
     alone = run_experiment("questions", results=tmp_path / "two", seeds=1, n_jobs=1)
     columns = ["n_pairs", "accuracy", "ari", "auc"]
     assert alone[columns].to_numpy().tolist() == frame[columns][1:].to_numpy().tolist()
+
+
+def test_curves_and_table_tell_who_asks_best(tmp_path: Path) -> None:
+    cells = [(d, n, seed) for d in ("asked-default", "asked-npu") for n in (100, 250) for seed in (0, 1)]
+    rows = [("wine", "pairmargin", n, seed, d, 0.9 + 0.05 * (d == "asked-default")) for d, n, seed in cells]
+    rows += [("wine", "cobras", 100, 0, "balanced", 0.97), ("wine", "pairmargin", 100, 0, "balanced", 1.0)]
+    frame = pd.DataFrame(rows, columns=["dataset", "method", "n_pairs", "seed", "drawing", "accuracy"])
+    asked = questions_report.answers_asked_for(frame)
+    assert len(asked) == 9  # not the drawn ones
+    table = questions_report.table(asked)
+    assert table.columns[1:] == ["Wine 100", "Wine 250", "Wine 500"]
+    assert table.rows == [
+        ["our default", "95.0", "95.0", "–"],
+        ["NPU", "90.0", "90.0", "–"],
+        ["COBRAS, its own clusters", "97.0", "–", "–"],
+    ]
+    assert table.best == {(2, 1), (0, 2)}
+    png, pdf = questions_report.save(asked, tmp_path)
+    assert png.stat().st_size > 10_000
+    assert pdf.exists()
