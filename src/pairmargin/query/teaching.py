@@ -38,7 +38,7 @@ def ask_what_teaches_most(view: View, known: Known, n: int, rng: RandomState) ->
         is_open[found.ravel()] = False  # of several at once, one about each point
         seen = cores.is_settled.copy()
         seen[found[:, 0]] = True
-        asked = max(_point(view, known, cores, is_open, seen), _two_cores(cores, is_open))
+        asked = max(_point(view, known, cores, is_open, seen), _two_cores(view, cores, is_open))
         if not asked[0] > 0:
             return np.concatenate([found, known.draw(n - len(found), rng)])
         found = np.concatenate([found, [asked[1]]])
@@ -55,16 +55,20 @@ def _point(view: View, known: Known, cores: Cores, is_open: Array, seen: Array) 
     return (float(worth[i]) if chance[i].max() > 0 else 0.0), (i, int(cores.representative[chance[i].argmax()]))
 
 
-def _two_cores(cores: Cores, is_open: Array) -> tuple[float, tuple[int, int]]:
+def _two_cores(view: View, cores: Cores, is_open: Array) -> tuple[float, tuple[int, int]]:
     """The best question about two cores, and what it is worth: the points that may belong with either.
 
     Likely rivals come first, so the more others a core is known to be different from, the less likely it is to be the
-    same as one more.
+    same as one more. But when there are more cores than clusters some of them must be the same, and finding out which
+    comes before all else.
     """
     free = cores.chance[~cores.is_settled]
     n_rivals = cores.is_different.sum(1)
     between = free.T @ free / (1 + np.minimum(n_rivals[:, None], n_rivals))  # (cores, cores)
     np.fill_diagonal(between, 0)
+    if len(cores.groups) > view.n_clusters:
+        mass = np.maximum(cores.chance.sum(0), 1)
+        between = len(view.codes) * between / np.minimum(mass[:, None], mass)
     between = np.where(is_open[cores.representative], between, 0)
     a, b = np.unravel_index(between.argmax(), between.shape)
     return float(between[a, b]), (int(cores.representative[a]), int(cores.representative[b]))
@@ -148,8 +152,8 @@ def _find(view: View, known: Known) -> tuple[Array, Array]:
         tried = is_different[list(chosen), place].sum()  # beside two cores and the same as neither: something new
         if all(is_different[other, place] for other in mates) and (not mates or known.size[group] > 1 or tried > 1):
             chosen[group] = cluster
-    best = view.chances.argmax(1)
-    for cluster in set(range(n_clusters)) - set(chosen.values()):
+    best = np.where(np.isin(known.group, list(chosen)), -1, view.chances.argmax(1))
+    for cluster in sorted(set(range(n_clusters)) - set(chosen.values())):
         own = np.flatnonzero(best == cluster)
         if len(own):
             chosen[int(known.group[own[view.typicality[own].argmax()]])] = cluster
