@@ -59,7 +59,7 @@ def select_pairs(
     n : int
         How many pairs.
     strategy : str, default="default"
-        "random" draws evenly; "uncertain" asks where "same" and "different" of eq. (8) are closest; "explore" is
+        "default" asks about the point that teaches most, or whether two cores are the same; "random" draws evenly; "uncertain" asks where "same" and "different" of eq. (8) are closest; "explore" is
         explore-and-consolidate, "min-max" what is farthest from all that is known, "npu" normalised point-based
         uncertainty: see `pairmargin.query.neighbourhoods`.
     random_state : int, RandomState instance or None, default=None
