@@ -59,9 +59,10 @@ def select_pairs(
     n : int
         How many pairs.
     strategy : str, default="default"
-        "default" asks about the point that teaches most, or whether two cores are the same; "random" draws evenly; "uncertain" asks where "same" and "different" of eq. (8) are closest; "explore" is
-        explore-and-consolidate, "min-max" what is farthest from all that is known, "npu" normalised point-based
-        uncertainty: see `pairmargin.query.neighbourhoods`.
+        "default" asks about the point that teaches most, or whether two cores are the same; "random" draws evenly;
+        "uncertain" asks where "same" and "different" of eq. (8) are closest; "explore" is explore-and-consolidate,
+        "min-max" what is farthest from all that is known, "npu" normalised point-based uncertainty: see
+        `pairmargin.query.teaching` and `pairmargin.query.neighbourhoods`.
     random_state : int, RandomState instance or None, default=None
     exclude : array-like of shape (m, 2), default=()
         Pairs that are not to be asked, such as those that a person was unsure of, nor others that say the same.
