@@ -73,9 +73,9 @@ def html(folder: Path) -> str:
 
 def test_all_files_are_there_and_nothing_else(folder: Path) -> None:
     written = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    names = ("fig1", "fig2", "fig3", "ranks", "leaderboard-balanced", "leaderboard-uniform")
+    names = ("fig1", "fig2", "fig3", "ranks", "leaderboard-balanced", "leaderboard-uniform", "questions")
     drawn = {f"figures/{name}.{kind}" for name in names for kind in ("png", "pdf")}
-    tables = {"table2.md", "parts.md", "leaderboard.md"}
+    tables = {"table2.md", "parts.md", "leaderboard.md", "questions.md"}
     assert written == {"report.html", "cells/wine.csv", "cells/mnist.csv"} | tables | drawn
 
 
@@ -175,7 +175,7 @@ def test_missing_results_are_named_with_the_command(html: str, frame: pd.DataFra
     assert text.count("not computed yet") > 20
     assert re.search(r"statements of the paper hold for pairmargin; \d+ not computed yet", text)
     enough = results(("wine", "mnist"), n_draws=10)
-    assert set(missing_cells(enough)) == {"table2", "fig1", "fig4", "fig5", "parts", "leaderboard"}
+    assert set(missing_cells(enough)) == {"table2", "fig1", "fig4", "fig5", "parts", "leaderboard", "questions"}
     missed = missing_cells(enough)["leaderboard"]
     assert "leaderboard" not in missing_cells(enough, unfinished=missed)  # tried in vain is not missing
     assert {cell.dataset for cell in missing_cells(enough)["table2"]} == set(TABLE2.datasets) - {"wine"}

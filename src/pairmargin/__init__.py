@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         DatasetError,
         ExperimentError,
         FewDistinctPointsWarning,
+        FewQuestionsWarning,
         InvalidDataError,
         InvalidPairsError,
         InvalidParameterError,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         ObjectiveDisplay,
         PairRocDisplay,
     )
+    from .query import select_pairs
     from .readers import Items, Recipe, read_items, read_pairs
 
 __all__ = [
@@ -60,6 +62,7 @@ __all__ = [
     "DatasetError",
     "ExperimentError",
     "FewDistinctPointsWarning",
+    "FewQuestionsWarning",
     "InvalidDataError",
     "InvalidPairsError",
     "InvalidParameterError",
@@ -94,6 +97,7 @@ __all__ = [
     "run_experiment",
     "sample_pairs",
     "save",
+    "select_pairs",
     "write_report",
 ]
 
@@ -129,6 +133,7 @@ _HOME = {
     "run_experiment": "experiments.runner",
     "sample_pairs": "pairs",
     "save": "persist",
+    "select_pairs": "query",
     "write_report": "fit_report",
 } | {name: "exceptions" for name in __all__ if name.endswith(("Error", "Warning"))}
 
