@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         OutputError,
         PairMarginError,
         PairMarginWarning,
+        SessionError,
     )
     from .experiments.runner import run_experiment
     from .metrics import clustering_accuracy, pair_roc
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         PairRocDisplay,
     )
     from .readers import Items, Recipe, read_items, read_pairs
+    from .web import LabelingSession, SimulatedPerson
 
 __all__ = [
     "CMMC",
@@ -64,6 +66,7 @@ __all__ = [
     "InvalidParameterError",
     "Items",
     "KernelKMeans",
+    "LabelingSession",
     "LearningCurveDisplay",
     "LinkedSpectralClustering",
     "MPCKMeans",
@@ -80,6 +83,8 @@ __all__ = [
     "PairSplit",
     "Pairs",
     "Recipe",
+    "SessionError",
+    "SimulatedPerson",
     "XingMetric",
     "__version__",
     "clustering_accuracy",
@@ -104,6 +109,7 @@ _HOME = {
     "Items": "readers",
     "KISSME": "baselines.kissme",
     "KernelKMeans": "baselines.kernel_kmeans",
+    "LabelingSession": "web",
     "LearningCurveDisplay": "plotting",
     "LinkedSpectralClustering": "baselines.spectral",
     "MPCKMeans": "baselines.mpck_means",
@@ -115,6 +121,7 @@ _HOME = {
     "PairSplit": "model_selection",
     "Pairs": "pairs",
     "Recipe": "readers",
+    "SimulatedPerson": "web",
     "XingMetric": "baselines.xing",
     "clustering_accuracy": "metrics",
     "list_datasets": "datasets",
