@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         DatasetError,
         ExperimentError,
         FewDistinctPointsWarning,
+        FewQuestionsWarning,
         InvalidDataError,
         InvalidPairsError,
         InvalidParameterError,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         ObjectiveDisplay,
         PairRocDisplay,
     )
+    from .query import select_pairs
     from .readers import Items, Recipe, read_items, read_pairs
     from .web import LabelingSession, SimulatedPerson
 
@@ -61,6 +63,7 @@ __all__ = [
     "DatasetError",
     "ExperimentError",
     "FewDistinctPointsWarning",
+    "FewQuestionsWarning",
     "InvalidDataError",
     "InvalidPairsError",
     "InvalidParameterError",
@@ -98,6 +101,7 @@ __all__ = [
     "run_experiment",
     "sample_pairs",
     "save",
+    "select_pairs",
 ]
 
 _HOME = {
@@ -134,6 +138,7 @@ _HOME = {
     "run_experiment": "experiments.runner",
     "sample_pairs": "pairs",
     "save": "persist",
+    "select_pairs": "query",
 } | {name: "exceptions" for name in __all__ if name.endswith(("Error", "Warning"))}
 
 

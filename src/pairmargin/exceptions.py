@@ -13,7 +13,8 @@ PairMarginError
 └── OutputError (also OSError)                a file that cannot be written
 
 PairMarginWarning (UserWarning)
-└── FewDistinctPointsWarning                  fewer distinct points than clusters
+├── FewDistinctPointsWarning                  fewer distinct points than clusters
+└── FewQuestionsWarning                       fewer questions left than asked for
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ __all__ = [
     "DatasetError",
     "ExperimentError",
     "FewDistinctPointsWarning",
+    "FewQuestionsWarning",
     "InvalidDataError",
     "InvalidPairsError",
     "InvalidParameterError",
@@ -88,6 +90,10 @@ class PairMarginWarning(UserWarning):
 
 class FewDistinctPointsWarning(PairMarginWarning):
     """There are fewer distinct points than clusters asked for."""
+
+
+class FewQuestionsWarning(PairMarginWarning):
+    """There are fewer questions left to ask than were asked for."""
 
 
 def unknown_name(what: str, name: object, known: Iterable[str]) -> str:
