@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
+from safetensors.numpy import save as to_bytes
 
 from ..exceptions import PairMarginWarning, SessionError
 from ..writing import new_file
@@ -71,21 +74,22 @@ class Clustering:
 
     def save(self, path: Path) -> None:
         """Write it to one file, all or nothing."""
-        with new_file(path) as beside, beside.open("wb") as file:
-            np.savez(file, **{each.name: np.asarray(getattr(self, each.name)) for each in fields(self)})
+        arrays = {each.name: np.ascontiguousarray(getattr(self, each.name)) for each in fields(self)}
+        with new_file(path) as beside:
+            beside.write_bytes(to_bytes(arrays))
 
     @classmethod
     def load(cls, path: Path, n_items: int) -> Clustering:
-        """Read what `save` wrote; nothing in it is ever unpickled."""
+        """Read what `save` wrote."""
         try:
-            with np.load(path, allow_pickle=False) as file:
-                values = {each.name: file[each.name] for each in fields(cls)}
-        except (OSError, ValueError, KeyError) as error:
+            values = load_file(path)
+            values = {each.name: values[each.name] for each in fields(cls)}
+        except (OSError, SafetensorError, KeyError) as error:
             raise SessionError(f"{path} is damaged ({error}); remove it, and it is made again") from error
         if len(values["cluster"]) != n_items:
             raise SessionError(f"{path} is about {len(values['cluster'])} items, not {n_items}; remove it")
         facts = {"n_answers": int, "is_fresh": bool, "seconds": float}
-        return cls(**{name: facts[name](value) if name in facts else value for name, value in values.items()})
+        return cls(**{name: facts[name](value.item()) if name in facts else value for name, value in values.items()})
 
 
 class Learner:

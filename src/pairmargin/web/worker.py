@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..exceptions import SessionError
+from ..exceptions import PairMarginError, SessionError
 from .learning import Clustering, Learner, Request
 
-MODEL, CLUSTERING = "model.safetensors", "clustering.npz"
+MODEL, CLUSTERING = "model.safetensors", "clustering.safetensors"
 OnDone = Callable[[Clustering | None, str], object]  # what was learned, or why not
 
 
@@ -37,8 +37,6 @@ class BackgroundLearner:
     X : array or sparse matrix
     out : Path
         The folder for the model and the clustering.
-    recipe : dict or None
-        The state of the items' recipe goes into the model file elsewhere; None here.
     random_state, settings, strategy
         As for `Learner`.
     on_done : callable
@@ -49,6 +47,7 @@ class BackgroundLearner:
         self, X: Any, out: Path, random_state: int, settings: dict[str, Any], strategy: str, on_done: OnDone
     ) -> None:
         self._out, self._on_done, self._n_items = out, on_done, int(X.shape[0])
+        self.has_ended = False
         self._home = tempfile.TemporaryDirectory(prefix="pairmargin-")
         folder = Path(self._home.name)
         if sp.issparse(X):
@@ -95,16 +94,14 @@ class BackgroundLearner:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             told = json.loads(line)
-            if "error" in told:
-                self._on_done(None, told["error"])
-                continue
             try:
-                clustering = Clustering.load(self._out / CLUSTERING, self._n_items)
-            except SessionError as error:
+                if "error" in told:
+                    raise SessionError(told["error"])
+                self._on_done(Clustering.load(self._out / CLUSTERING, self._n_items), "")
+            except PairMarginError as error:
                 self._on_done(None, str(error))
-            else:
-                self._on_done(clustering, "")
-        self._on_done(None, "the process that learns has ended")
+        self.has_ended = True
+        self._on_done(None, "the process that learns has ended; open the session again")
 
 
 def main(folder: Path) -> None:
