@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -90,14 +91,36 @@ class _UnreadableError(Exception):
 def pixels(path: Path, size: int, colour: bool) -> Array:
     """An image as (size, size) or (size, size, 3) means of its pixels, upright, on white where it is transparent."""
     library = need("PIL.Image", "reading images")
+    flat = _read(library, path, "RGB" if colour else "L", 2 * size)
+    return np.asarray(flat.resize((size, size), library.Resampling.BOX), dtype=np.float32) / np.float32(255)
+
+
+def picture(path: Path, side: int) -> tuple[bytes, str]:
+    """An image for the eye, no longer than ``side`` pixels, as a file of its own and its type.
+
+    It is drawn anew, so nothing else that the file may hold goes along: no place where it was taken, no script.
+    """
+    library = need("PIL.Image", "reading images")
+    try:
+        image = _read(library, path, "RGB", side)
+    except _UnreadableError as error:
+        raise InvalidDataError(f"{path.name} cannot be shown: {error}") from error
+    file, is_small = io.BytesIO(), max(image.size) <= side
+    image.thumbnail((side, side))
+    image.save(file, "PNG") if is_small else image.save(file, "JPEG", quality=88)
+    return file.getvalue(), "image/png" if is_small else "image/jpeg"
+
+
+def _read(library: Any, path: Path, mode: str, side: int) -> Any:
+    """An image, upright and flat; JPEG may leave out what is finer than ``side`` pixels need."""
     turned = need("PIL.ImageOps", "reading images").exif_transpose
     try:
         with warnings.catch_warnings():  # Pillow's about odd metadata and large images
             warnings.simplefilter("ignore")
             with library.open(path, formats=FORMATS) as image:
                 _check_size(image)
-                image.draft("RGB" if colour else "L", (2 * size, 2 * size))  # lets JPEG skip what is not needed
-                flat = _flat(library, turned(image), "RGB" if colour else "L")
+                image.draft(mode, (side, side))
+                return _flat(library, turned(image), mode)
     except library.UnidentifiedImageError as error:
         raise _UnreadableError("not an image") from error
     except library.DecompressionBombError as error:
@@ -106,7 +129,6 @@ def pixels(path: Path, size: int, colour: bool) -> Array:
         raise
     except Exception as error:  # a damaged image can trip Pillow anywhere
         raise _UnreadableError("damaged or cut short") from error
-    return np.asarray(flat.resize((size, size), library.Resampling.BOX), dtype=np.float32) / np.float32(255)
 
 
 def _check_size(image: Any) -> None:

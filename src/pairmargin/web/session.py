@@ -32,6 +32,7 @@ LATEST = 20  # answers that the agreement is about
 PATIENCE = 600.0  # seconds after which a question that nobody answered may go to somebody else
 DRAWS = 1000  # pairs that are drawn to find one that is open
 MOST_CLUSTERS = 200
+MOST_PEOPLE = 1000
 LONGEST_NAME = 100
 
 
@@ -124,6 +125,7 @@ class LabelingSession:
         self.items, self.X, self.ids = _items_of(X)
         self.overlap, self.folder = overlap, None if folder is None else Path(folder)
         self.error = ""  # why the last refit failed
+        self.version = 0  # goes up with every refit
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._rows = {name: row for row, name in enumerate(self.ids)}
@@ -161,6 +163,8 @@ class LabelingSession:
             Row numbers; fewer if no more questions are open.
         """
         with self._lock:
+            if who not in self._outstanding and len(self._outstanding) >= MOST_PEOPLE:
+                raise SessionError(f"more than {MOST_PEOPLE} people answer; open the session again to forget some")
             own = self._outstanding.setdefault(check_name(who), {})
             for pair in [pair for pair in own if not self._is_worth(pair, who)]:
                 del own[pair]
@@ -209,7 +213,7 @@ class LabelingSession:
             row = self.store.undo(who, key=key)
             if row is not None:
                 self._recount()
-                pair = self._pair(row)
+                pair = self.pair_of(row)
                 own = self._outstanding.setdefault(who, {})
                 if pair not in own and self._is_worth(pair, who):
                     self._outstanding[who] = {pair: time.monotonic(), **own}
@@ -219,7 +223,7 @@ class LabelingSession:
         """Every answer that counts, with the chance that it is a mistake; the most doubtful first, then the latest."""
         with self._lock:
             doubt = dict(zip(map(tuple, self.clustering.answered.tolist()), self.clustering.doubt.tolist(), strict=True))
-            rows = [(row, float(doubt.get(self._pair(row), 0.0))) for row in self._current.values()]
+            rows = [(row, float(doubt.get(self.pair_of(row), 0.0))) for row in self._current.values()]
         return sorted(rows, key=lambda row: (-round(row[1], 2), -row[0].number))
 
     @property
@@ -466,6 +470,7 @@ class LabelingSession:
             self._done, self.error = min(self._done + 1, self._asked), error
             if clustering is not None:
                 self.clustering, self._sureness = clustering, shelves.sureness(clustering)
+                self.version += 1
                 self._curve = [*self._curve, (clustering.n_answers, round(self._sureness, 4))][-500:]
                 self.store.set_fact("curve", self._curve)
                 if clustering.is_fresh:
@@ -503,7 +508,7 @@ class LabelingSession:
 
     def _take_in(self, row: Answer) -> None:
         """Keep a new answer in memory."""
-        pair = self._pair(row)
+        pair = self.pair_of(row)
         if pair in self._votes or row.answer == DELETED:  # what followed from the earlier one may follow no more
             self._recount()
             return
@@ -512,7 +517,7 @@ class LabelingSession:
             self._closure.add(*pair, row.answer == SAME)
 
     def _keep(self, row: Answer) -> None:
-        pair = self._pair(row)
+        pair = self.pair_of(row)
         self._current[row.who, pair] = row
         self._votes.setdefault(pair, {})[row.who] = row.answer
         if row.answer != UNSURE and row.chance is not None:
@@ -558,7 +563,8 @@ class LabelingSession:
         i, j = found[0].tolist()
         return i, j
 
-    def _pair(self, row: Answer) -> Pair:
+    def pair_of(self, row: Answer) -> Pair:
+        """The rows that an answer is about."""
         i, j = self._rows[row.a], self._rows[row.b]
         return (i, j) if i < j else (j, i)
 

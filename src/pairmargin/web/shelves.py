@@ -11,6 +11,7 @@ from ..exceptions import InvalidParameterError
 from .learning import Clustering
 
 Array = NDArray[Any]
+UNSURE_BELOW = 0.6  # the chance of its cluster, below which an item is shown as uncertain
 
 
 def confidence(clustering: Clustering) -> Array:
