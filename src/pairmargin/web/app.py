@@ -197,7 +197,7 @@ class Views:
 
     def lines(self, body: Body) -> list[list[int]]:
         pairs = self.session.pairs
-        return np.column_stack([pairs.index, pairs.same]).tolist()
+        return [[i, j, int(same)] for (i, j), same in zip(pairs.index.tolist(), pairs.same, strict=True)]
 
     # Answers
 

@@ -82,14 +82,14 @@ class Clustering:
     def load(cls, path: Path, n_items: int) -> Clustering:
         """Read what `save` wrote."""
         try:
-            values = load_file(path)
-            values = {each.name: values[each.name] for each in fields(cls)}
+            found = load_file(path)
+            values: dict[str, Any] = {each.name: found[each.name] for each in fields(cls)}
         except (OSError, SafetensorError, KeyError) as error:
             raise SessionError(f"{path} is damaged ({error}); remove it, and it is made again") from error
         if len(values["cluster"]) != n_items:
             raise SessionError(f"{path} is about {len(values['cluster'])} items, not {n_items}; remove it")
-        facts = {"n_answers": int, "is_fresh": bool, "seconds": float}
-        return cls(**{name: facts[name](value.item()) if name in facts else value for name, value in values.items()})
+        plain: dict[str, Any] = {name: values[name].item() for name in ("n_answers", "is_fresh", "seconds")}
+        return cls(**(values | plain))
 
 
 class Learner:

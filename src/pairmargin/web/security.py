@@ -1,7 +1,7 @@
 """Who may use the page: the token, the cookie, and the checks of where a request comes from.
 
-The page is meant for the people who were given its link. A request must carry the token, first in the link and then in a
-cookie that scripts cannot read and other sites cannot send. Its Host must be a name of this machine, or else a
+The page is meant for the people who were given its link. A request must carry the token, first in the link and then in
+a cookie that scripts cannot read and other sites cannot send. Its Host must be a name of this machine, or else a
 stranger's name that leads here (DNS rebinding) could read along. What changes something must come from the page itself.
 """
 
@@ -100,10 +100,8 @@ class Guard:
         return None
 
     def _post_refusal(self, headers: Mapping[str, str]) -> Response | None:
-        if headers.get("origin") != f"http://{headers.get('host')}" or headers.get("sec-fetch-site", "same-origin") not in (
-            "same-origin",
-            "none",
-        ):
+        is_own = headers.get("origin") == f"http://{headers.get('host')}"
+        if not is_own or headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return _refuse(403, "Only the page itself may send answers.")
         if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return _refuse(415, "Answers are sent as application/json.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from ..exceptions import InvalidPairsError, InvalidParameterError, SessionError
 from ..writing import refusals
 from . import people, shelves
-from .closure import Closure
+from .asking import Desk
 from .learning import Clustering, Learner, Request
+from .memory import Memory
 from .people import Pair
-from .store import DELETED, DIFFERENT, FILE, SAME, UNSURE, Answer, AnswerStore, check_name
+from .store import DIFFERENT, FILE, SAME, Answer, AnswerStore
 
 if TYPE_CHECKING:
     from ..pairs import Pairs
@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 REFIT_EVERY = 10  # new answers, after which the page's session learns
 LATEST = 20  # answers that the agreement is about
-PATIENCE = 600.0  # seconds after which a question that nobody answered may go to somebody else
-DRAWS = 1000  # pairs that are drawn to find one that is open
 MOST_CLUSTERS = 200
-MOST_PEOPLE = 1000
 LONGEST_NAME = 100
 
 
@@ -128,10 +125,9 @@ class LabelingSession:
         self.version = 0  # goes up with every refit
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
-        self._rows = {name: row for row, name in enumerate(self.ids)}
-        self._rng = np.random.RandomState(random_state)
+        self._memory = Memory({name: row for row, name in enumerate(self.ids)})
+        self._desk = Desk(self._memory, len(self.ids), overlap, random_state)
         self._learner = Learner(self.X, random_state, settings, strategy)
-        self._outstanding: dict[str, dict[Pair, float]] = {}  # person: question: when it was asked
         self._asked = self._done = 0  # refits of the other process
         self.store = AnswerStore(self._own_folder())
         try:
@@ -139,8 +135,9 @@ class LabelingSession:
             self.n_clusters = self._checked_clusters(n_clusters or self.store.fact("n_clusters", min(8, len(self.ids))))
             self.store.set_fact("n_clusters", self.n_clusters)
             self.names = {int(k): name for k, name in self.store.fact("names", {}).items()}
+            self._curve = [(int(n), float(sure)) for n, sure in self.store.fact("curve", [])]
             self._recount()
-            self.clustering = self._first_clustering()
+            self._go_on_with(self._first_clustering())
             self._background = self._other_process(background)
         except BaseException:
             self.store.close()
@@ -163,14 +160,8 @@ class LabelingSession:
             Row numbers; fewer if no more questions are open.
         """
         with self._lock:
-            if who not in self._outstanding and len(self._outstanding) >= MOST_PEOPLE:
-                raise SessionError(f"more than {MOST_PEOPLE} people answer; open the session again to forget some")
-            own = self._outstanding.setdefault(check_name(who), {})
-            for pair in [pair for pair in own if not self._is_worth(pair, who)]:
-                del own[pair]
-            while len(own) < n and (pair := self._draw(who)) is not None:
-                own[pair] = time.monotonic()
-            return np.array(list(own)[:n], dtype=np.int64).reshape(-1, 2)
+            pairs = self._desk.next(who, n, self._questions)
+        return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
     def answer(
         self, answer: str, pair: Sequence[int] | None = None, *, who: str = "", key: str | None = None
@@ -196,8 +187,11 @@ class LabelingSession:
             i, j = self._checked(pair) if pair is not None else self._first_question(who)
             row, is_new = self.store.add(who, self.ids[i], self.ids[j], answer, chance=self.chance(i, j), key=key)
             if is_new:
-                self._outstanding.setdefault(who, {}).pop((i, j), None)
-                self._take_in(row)
+                self._desk.answered(who, (i, j))
+                if self._memory.is_simple(row):
+                    self._memory.take(row)
+                else:
+                    self._recount()
                 self._refit_if_due()
             return row
 
@@ -213,17 +207,15 @@ class LabelingSession:
             row = self.store.undo(who, key=key)
             if row is not None:
                 self._recount()
-                pair = self.pair_of(row)
-                own = self._outstanding.setdefault(who, {})
-                if pair not in own and self._is_worth(pair, who):
-                    self._outstanding[who] = {pair: time.monotonic(), **own}
+                self._desk.ask_again(who, self.pair_of(row))
             return row
 
     def answers(self) -> list[tuple[Answer, float]]:
         """Every answer that counts, with the chance that it is a mistake; the most doubtful first, then the latest."""
         with self._lock:
-            doubt = dict(zip(map(tuple, self.clustering.answered.tolist()), self.clustering.doubt.tolist(), strict=True))
-            rows = [(row, float(doubt.get(self.pair_of(row), 0.0))) for row in self._current.values()]
+            pairs = map(tuple, self.clustering.answered.tolist())
+            doubt = dict(zip(pairs, self.clustering.doubt.tolist(), strict=True))
+            rows = [(row, float(doubt.get(pair, 0.0))) for (_, pair), row in self._memory.current.items()]
         return sorted(rows, key=lambda row: (-round(row[1], 2), -row[0].number))
 
     @property
@@ -232,9 +224,12 @@ class LabelingSession:
         from ..pairs import Pairs
 
         with self._lock:
-            said = {pair: people.verdict(votes) for pair, votes in self._votes.items()}
-        sure = {pair: same for pair, same in said.items() if same is not None}
+            sure = self._memory.settled()
         return Pairs(np.array(list(sure), dtype=np.int64).reshape(-1, 2), np.array(list(sure.values()), dtype=bool))
+
+    def pair_of(self, row: Answer) -> Pair:
+        """The rows that an answer is about."""
+        return self._memory.pair_of(row)
 
     # Learning
 
@@ -249,7 +244,7 @@ class LabelingSession:
             Start anew, instead of from the last model. None does so whenever the answers have doubled since.
         """
         with self._lock:
-            request = Request(self.pairs, self._unsure(), self.n_clusters, self._is_fresh_due(fresh))
+            request = Request(self.pairs, self._memory.unsettled(), self.n_clusters, self._is_fresh_due(fresh))
             if self._background is not None:
                 self._asked = own = self._asked + 1
                 self._background.start(request)
@@ -286,14 +281,14 @@ class LabelingSession:
     def progress(self) -> Progress:
         """How far it has come."""
         with self._lock:
-            n_unsure = sum(people.verdict(votes) is None for votes in self._votes.values())
-            n_sure = len(self._votes) - n_unsure
-            latest = self._hits[-LATEST:]
-            ahead = [self.chance(i, j) for i, j in self.clustering.questions[:10].tolist()]
+            n_unsure = len(self._memory.unsettled())
+            n_sure = len(self._memory.votes) - n_unsure
+            latest = self._memory.expected[-LATEST:]
+            ahead = [self.chance(i, j) for i, j in self._questions[:10]]
             return Progress(
                 answers=n_sure,
                 unsure=n_unsure,
-                inferred=max(self._closure.n_known - n_sure, 0),
+                inferred=max(self._memory.closure.n_known - n_sure, 0),
                 agreement=sum(latest) / len(latest) if latest else None,
                 sureness=self._sureness,
                 expected_gain=float(sum(min(chance, 1 - chance) for chance in ahead)),
@@ -360,7 +355,7 @@ class LabelingSession:
         """Who has answered, and how many pairs."""
         with self._lock:
             counts: dict[str, int] = {}
-            for who, _ in self._current:
+            for who, _ in self._memory.current:
                 counts[who] = counts.get(who, 0) + 1
             return counts
 
@@ -368,13 +363,13 @@ class LabelingSession:
     def kappa(self) -> float | None:
         """Cohen's κ over the pairs that several people have answered; None if there is nothing to compare."""
         with self._lock:
-            return people.kappa(self._votes)
+            return people.kappa(self._memory.votes)
 
     @property
     def disagreements(self) -> list[Pair]:
         """The pairs that some call the same and others different."""
         with self._lock:
-            return people.disagreements(self._votes)
+            return people.disagreements(self._memory.votes)
 
     # Files
 
@@ -393,8 +388,7 @@ class LabelingSession:
         with self._lock:
             said = np.where(pairs.same, SAME, DIFFERENT).tolist()
             count = self.store.add_all(
-                (name, self.ids[i], self.ids[j], each)
-                for (i, j), each in zip(pairs.index.tolist(), said, strict=True)
+                (name, self.ids[i], self.ids[j], each) for (i, j), each in zip(pairs.index.tolist(), said, strict=True)
             )
             self._recount()
             self._refit_if_due()
@@ -442,13 +436,13 @@ class LabelingSession:
             except SessionError:
                 (self.folder / CLUSTERING).unlink()
             else:
-                self._curve = [(int(n), float(sure)) for n, sure in self.store.fact("curve", [])]
-                self._sureness = shelves.sureness(clustering)
                 return clustering
-        request = Request(self.pairs, self._unsure(), self.n_clusters, fresh=True)
-        clustering = self._learner.first_look(request)
-        self._curve, self._sureness = [], shelves.sureness(clustering)
-        return clustering
+        request = Request(self.pairs, self._memory.unsettled(), self.n_clusters, fresh=True)
+        return self._learner.first_look(request)
+
+    def _go_on_with(self, clustering: Clustering) -> None:
+        self.clustering, self._questions = clustering, clustering.questions.tolist()
+        self._sureness = shelves.sureness(clustering)
 
     def _other_process(self, wanted: bool) -> BackgroundLearner | None:
         if not wanted or self.folder is None:
@@ -469,7 +463,7 @@ class LabelingSession:
         with self._lock:
             self._done, self.error = min(self._done + 1, self._asked), error
             if clustering is not None:
-                self.clustering, self._sureness = clustering, shelves.sureness(clustering)
+                self._go_on_with(clustering)
                 self.version += 1
                 self._curve = [*self._curve, (clustering.n_answers, round(self._sureness, 4))][-500:]
                 self.store.set_fact("curve", self._curve)
@@ -482,7 +476,7 @@ class LabelingSession:
         """Begin to learn in the background, if there is enough to learn from."""
         if getattr(self, "_background", None) is None or self.is_learning:
             return
-        new = abs(len(self._votes) - int(self._unsure().shape[0]) - self.clustering.n_answers)
+        new = abs(len(self._memory.votes) - int(self._memory.unsettled().shape[0]) - self.clustering.n_answers)
         if new >= REFIT_EVERY or self.store.fact("fresh", {}).get("clusters", self.n_clusters) != self.n_clusters:
             self.refit(wait=False)
 
@@ -492,69 +486,11 @@ class LabelingSession:
         last = self.store.fact("fresh")
         if last is None or last["clusters"] != self.n_clusters:
             return True
-        return len(self._votes) >= 2 * max(last["answers"], REFIT_EVERY)
+        return len(self._memory.votes) >= 2 * max(int(last["answers"]), REFIT_EVERY)
 
     def _recount(self) -> None:
         """Make all that is kept in memory from what is on the disk."""
-        self._current: dict[tuple[str, Pair], Answer] = {}
-        self._votes: dict[Pair, dict[str, str]] = {}
-        self._hits: list[bool] = []
-        for row in self.store.current():
-            self._keep(row)
-        self._closure = Closure()
-        for pair, votes in self._votes.items():
-            if (same := people.verdict(votes)) is not None:
-                self._closure.add(*pair, same)
-
-    def _take_in(self, row: Answer) -> None:
-        """Keep a new answer in memory."""
-        pair = self.pair_of(row)
-        if pair in self._votes or row.answer == DELETED:  # what followed from the earlier one may follow no more
-            self._recount()
-            return
-        self._keep(row)
-        if row.answer != UNSURE:
-            self._closure.add(*pair, row.answer == SAME)
-
-    def _keep(self, row: Answer) -> None:
-        pair = self.pair_of(row)
-        self._current[row.who, pair] = row
-        self._votes.setdefault(pair, {})[row.who] = row.answer
-        if row.answer != UNSURE and row.chance is not None:
-            self._hits.append((row.chance > 0.5) == (row.answer == SAME))
-
-    def _unsure(self) -> Array:
-        """The pairs that are answered but not settled."""
-        open_ones = [pair for pair, votes in self._votes.items() if people.verdict(votes) is None]
-        return np.array(open_ones, dtype=np.int64).reshape(-1, 2)
-
-    def _draw(self, who: str) -> Pair | None:
-        """A new question for a person."""
-        if self.overlap and self._rng.random_sample() < self.overlap:
-            answered = [pair for pair in self._votes if self._is_worth(pair, who)]
-            if answered:
-                return answered[self._rng.randint(len(answered))]
-        now = time.monotonic()
-        taken = {
-            pair for own in self._outstanding.values() for pair, when in own.items() if now - when < PATIENCE
-        } | set(self._outstanding[who])
-        for i, j in self.clustering.questions.tolist():
-            pair = (i, j) if i < j else (j, i)
-            if pair not in taken and pair not in self._votes and self._closure.follows(*pair) is None:
-                return pair
-        for i, j in np.sort(self._rng.randint(len(self.ids), size=(DRAWS, 2)), axis=1).tolist():
-            pair = i, j
-            is_open = i != j and pair not in self._votes and self._closure.follows(i, j) is None
-            if is_open and pair not in taken:
-                return pair
-        return None
-
-    def _is_worth(self, pair: Pair, who: str) -> bool:
-        """Whether a question still makes sense for a person."""
-        votes = self._votes.get(pair)
-        if votes is not None:
-            return who not in votes and self.overlap > 0
-        return self._closure.follows(*pair) is None
+        self._memory.renew(self.store.current())
 
     def _first_question(self, who: str) -> Pair:
         found = self.next_pairs(1, who=who)
@@ -562,11 +498,6 @@ class LabelingSession:
             raise SessionError("there is no open question; pass the pair that the answer is about")
         i, j = found[0].tolist()
         return i, j
-
-    def pair_of(self, row: Answer) -> Pair:
-        """The rows that an answer is about."""
-        i, j = self._rows[row.a], self._rows[row.b]
-        return (i, j) if i < j else (j, i)
 
     def _checked(self, pair: Sequence[int]) -> Pair:
         """Two different rows, the smaller first."""

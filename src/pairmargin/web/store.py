@@ -122,7 +122,9 @@ class AnswerStore:
         elif own != _OWN:
             raise SessionError(f"{self._path} is not the file of a session; choose another folder")
         elif version > VERSION:
-            raise SessionError(f"{self._path} has version {version}, this one reads up to {VERSION}; upgrade pairmargin")
+            raise SessionError(
+                f"{self._path} has version {version}, this one reads up to {VERSION}; upgrade pairmargin"
+            )
 
     def close(self) -> None:
         """Let go of the file."""

@@ -50,7 +50,7 @@ class BackgroundLearner:
         self.has_ended = False
         self._home = tempfile.TemporaryDirectory(prefix="pairmargin-")
         folder = Path(self._home.name)
-        if sp.issparse(X):
+        if hasattr(X, "tocsr"):
             sp.save_npz(folder / "features.npz", X.tocsr())
         else:
             np.save(folder / "features.npy", np.asarray(X), allow_pickle=False)

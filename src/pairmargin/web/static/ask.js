@@ -5,7 +5,7 @@ import { button, element, say, svg } from "./dom.js";
 import { hint, largeFace, preload } from "./faces.js";
 import { number, percent, word } from "./words.js";
 
-const AHEAD = 5; // questions that are kept ready
+const AHEAD = 12; // questions that are kept ready
 const KEYS = { s: "same", d: "different", u: "unsure" };
 
 let queue = [];
@@ -105,19 +105,18 @@ export function update(state) {
     [progress.agreement === null ? "–" : percent(progress.agreement), word("agreement")],
     [progress.expected_gain.toLocaleString(undefined, { maximumFractionDigits: 1 }), word("gain")],
   ].map(([value, text]) => element("div", {}, element("dt", {}, text), element("dd", {}, value)));
-  view.figures.replaceChildren(...rows, element("div", { class: "curve-box" }, curve(progress.curve)));
+  if (progress.curve.length > 1) rows.push(element("div", {}, curve(progress.curve)));
+  view.figures.replaceChildren(...rows);
 }
 
 function curve(points) {
   const [width, height] = [200, 56];
   const drawing = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": word("curve"), class: "curve" });
   drawing.append(svg("path", { class: "base", d: `M0,${height - 1}H${width}` }));
-  if (points.length > 1) {
-    const most = Math.max(...points.map(([n]) => n), 1);
-    const place = ([n, sure]) => `${(n / most * (width - 8) + 4).toFixed(1)},${(height - 4 - sure * (height - 8)).toFixed(1)}`;
-    drawing.append(svg("path", { class: "line", d: `M${points.map(place).join("L")}` }));
-    const [x, y] = place(points.at(-1)).split(",");
-    drawing.append(svg("circle", { cx: x, cy: y, r: 3.5, class: "dot" }));
-  }
+  const most = Math.max(...points.map(([n]) => n), 1);
+  const place = ([n, sure]) => `${(n / most * (width - 8) + 4).toFixed(1)},${(height - 4 - sure * (height - 8)).toFixed(1)}`;
+  drawing.append(svg("path", { class: "line", d: `M${points.map(place).join("L")}` }));
+  const [x, y] = place(points.at(-1)).split(",");
+  drawing.append(svg("circle", { cx: x, cy: y, r: 3.5, class: "dot" }));
   return drawing;
 }

@@ -27,9 +27,7 @@ export function tile(face) {
 }
 
 function picture(face, size) {
-  const image = element("img", { src: pictureOf(face, size), alt: face.id, draggable: false, decoding: "sync" });
-  image.addEventListener("load", () => image.classList.toggle("pixels", image.naturalWidth <= 96));
-  return image;
+  return element("img", { src: pictureOf(face, size), alt: face.id, draggable: false, decoding: "sync" });
 }
 
 const WORD = /[\p{L}\p{N}]+/gu;

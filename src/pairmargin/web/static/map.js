@@ -138,21 +138,36 @@ function draw() {
 function drawDots(width, height, ratio) {
   const { pixels, places, cluster, sure, n } = view;
   pixels.fill(0);
-  const size = Math.max(1.2, Math.min(5, 70 / Math.sqrt(n) * Math.sqrt(view.scale / 60))) * ratio;
-  const radius = Math.ceil(size);
-  const shape = [];
-  for (let dy = -radius; dy <= radius; dy += 1) {
-    for (let dx = -radius; dx <= radius; dx += 1) if (dx * dx + dy * dy <= size * size) shape.push(dx + dy * width);
-  }
-  const colours = view.inks.map(([r, g, b]) => [0x66, 0xb0, 0xff].map((alpha) => ((alpha << 24) | (b << 16) | (g << 8) | r) >>> 0));
+  const size = Math.max(1.2, Math.min(5, 80 / Math.sqrt(n) * Math.sqrt(view.scale / 60))) * ratio;
+  const shape = dot(size, width);
+  const radius = Math.ceil(size) + 1;
+  const colours = view.inks.map(([r, g, b]) => (b << 16) | (g << 8) | r);
   for (let k = 0; k < n; k += 1) {
     const x = Math.round((places[2 * k] * view.scale + view.x) * ratio);
     const y = Math.round((places[2 * k + 1] * view.scale + view.y) * ratio);
     if (x < radius || y < radius || x >= width - radius || y >= height - radius) continue;
-    const colour = colours[cluster[k] % 10][sure[k] < 128 ? 0 : sure[k] < 204 ? 1 : 2];
+    const colour = colours[cluster[k] % 10];
+    const strength = sure[k] < 128 ? 0.45 : sure[k] < 204 ? 0.75 : 1;
     const start = x + y * width;
-    for (const offset of shape) pixels[start + offset] = colour;
+    for (let i = 0; i < shape.length; i += 2) {
+      const alpha = shape[i + 1] * strength;
+      const place = start + shape[i];
+      if (alpha >= pixels[place] >>> 24) pixels[place] = (alpha << 24) | colour;
+    }
   }
+}
+
+// The pixels of a dot: where, from its middle, and how much of each it covers, up to 255.
+function dot(size, width) {
+  const radius = Math.ceil(size) + 1;
+  const shape = [];
+  for (let dy = -radius; dy <= radius; dy += 1) {
+    for (let dx = -radius; dx <= radius; dx += 1) {
+      const covered = Math.max(0, Math.min(1, size + 0.5 - Math.hypot(dx, dy)));
+      if (covered > 0) shape.push(dx + dy * width, Math.round(255 * covered));
+    }
+  }
+  return shape;
 }
 
 function drawLines(ratio) {
