@@ -1,7 +1,7 @@
 """The page in a real browser: a whole session by keyboard, undo, reload, two people, every view.
 
-They need Chromium, ``/usr/bin/chromium`` or the path in ``PAIRMARGIN_CHROMIUM``. With ``PAIRMARGIN_SCREENSHOTS=docs`` the
-pictures of the documentation are made anew.
+They need Chromium, ``/usr/bin/chromium`` or the path in ``PAIRMARGIN_CHROMIUM``. With ``PAIRMARGIN_SCREENSHOTS=docs``
+the pictures of the documentation are made anew.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def digits(tmp_path_factory) -> Path:
     folder.mkdir()
     data = load_digits()
     for k in np.flatnonzero(data.target < 4)[:160].tolist():
-        ink = (255 - data.images[k] * 255 / 16).astype(np.uint8)
-        Image.fromarray(ink).save(folder / f"{data.target[k]}-{k:04d}.png")
+        light = (data.images[k] * 255 / 16).astype(np.uint8)
+        Image.fromarray(light).resize((64, 64), Image.Resampling.BICUBIC).save(folder / f"{data.target[k]}-{k:04d}.png")
     return folder
 
 

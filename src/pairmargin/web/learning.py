@@ -165,7 +165,8 @@ class Learner:
             )
         before = None if self._last is None else self._last.places
         places = map_of(view.codes, before)
-        chances = view.chances.astype(np.float32)
+        even = 1 / view.chances.shape[1]  # what to say where scores have run away
+        chances = np.where(np.isfinite(view.chances), view.chances, even).astype(np.float32)
         self._last = Clustering(
             cluster.astype(np.int32), chances, places, questions, request.pairs.index, doubt, len(request.pairs),
             is_fresh, round(seconds, 3),
