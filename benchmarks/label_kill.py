@@ -1,5 +1,6 @@
-"""The server is killed (SIGKILL) at a random moment, a hundred times, while people answer: every answer that was acknowledged
-must be there afterwards, once.
+"""The server is killed (SIGKILL) at a random moment, a hundred times, while people answer.
+
+Every answer that was acknowledged must be there afterwards, once.
 
     python benchmarks/label_kill.py [--times 100]
 """
@@ -17,7 +18,6 @@ from http.client import HTTPException
 from pathlib import Path
 
 from label_load import Client, Server, judge, write_pictures
-
 from pairmargin.web.store import FILE, AnswerStore
 
 PEOPLE = 4
@@ -53,7 +53,10 @@ def main() -> None:
             ]
             for person in people:
                 person.start()
-            time.sleep(chance.uniform(0.05, 1.0))
+            enough = len(acknowledged) + chance.randint(1, 40)
+            while len(acknowledged) < enough and any(person.is_alive() for person in people):
+                time.sleep(0.005)
+            time.sleep(chance.uniform(0, 0.02))
             server.stop(signal.SIGKILL)
             for person in people:
                 person.join()

@@ -1,5 +1,6 @@
-"""Twenty people answer at once, 50 answers a second for a minute, while refits go on: is anything lost or doubled, and how
-long does the next question take?
+"""Twenty people answer at once, 50 answers a second for a minute, while refits go on.
+
+Is anything lost or doubled, and how long does the next question take?
 
     python benchmarks/label_load.py [--people 20] [--rate 50] [--seconds 60] [--items 5000] [--out results/label.csv]
 
@@ -128,9 +129,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         server = Server(data, folder, "--clusters", "10")
         every, start = options.people / options.rate, time.perf_counter() + 1
         n = round(options.seconds / every)
-        people = [
-            Person(server, f"p{k}", start + k * every / options.people, every, n) for k in range(options.people)
-        ]
+        people = [Person(server, f"p{k}", start + k * every / options.people, every, n) for k in range(options.people)]
         for person in people:
             person.start()
         for person in people:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -48,7 +52,7 @@ def test_commands_from_files_to_files_run_as_printed(tmp_path, monkeypatch):
     page = (ROOT / "docs" / "command-line.md").read_text()
     (python,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(compile(python, "command-line.md", "exec"), {})
-    readme = (ROOT / "README.md").read_text().partition("Or from files to files")[2].partition("##")[0]
+    readme = (ROOT / "README.md").read_text().partition("Or from files to files")[2].partition("Or with no")[0]
     blocks = re.findall(r"```console\n(.*?)```", page + readme, re.DOTALL)
     lines = [line for block in blocks for line in block.splitlines() if not line.startswith("pip ")]
     assert [line.split()[1] for line in lines] == ["fit", "predict", "evaluate"] * 3
@@ -61,6 +65,28 @@ def test_commands_from_files_to_files_run_as_printed(tmp_path, monkeypatch):
     printed = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
     for told, real in zip(printed, (said[0], said[2]), strict=True):  # figures may differ from machine to machine
         assert _words(real).startswith(_words(told))
+
+
+def test_the_python_of_the_page_about_labelling_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (python,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "labelling.md").read_text(), re.DOTALL)
+    exec(compile(python, "labelling.md", "exec"), {})
+    assert (tmp_path / "iris-clusters" / "report.html").exists()
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/labelling.md"])
+def test_the_command_that_opens_the_page_runs_as_printed(page, tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    (tmp_path / "pictures").mkdir()
+    for k in range(20):
+        image.new("L", (4, 4), 12 * k).save(tmp_path / "pictures" / f"{k}.png")
+    (line,) = re.findall(r"^pairmargin (label .*)$", (ROOT / page).read_text(), re.MULTILINE)
+    command = [sys.executable, "-m", "pairmargin", *shlex.split(line), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        said = list(itertools.takewhile(lambda line: not line.startswith("Open http://127.0.0.1:"), process.stdout))
+        process.send_signal(signal.SIGINT)
+    assert said[0] == "20 items from pictures; the session is in pictures-session\n"
+    assert process.returncode in (0, 130)
 
 
 def _words(text):

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..exceptions import OutputError, SessionError
 from ..extras import need
-from ..files.fitting import fingerprint
 from ..readers import read_items
+from ..readers.folders import fingerprint
 from .faces import Faces
 from .session import LabelingSession
 

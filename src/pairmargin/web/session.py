@@ -438,7 +438,10 @@ class LabelingSession:
             else:
                 return clustering
         request = Request(self.pairs, self._memory.unsettled(), self.n_clusters, fresh=True)
-        return self._learner.first_look(request)
+        clustering = self._learner.first_look(request)
+        if self.folder is not None:
+            clustering.save(self.folder / CLUSTERING)
+        return clustering
 
     def _go_on_with(self, clustering: Clustering) -> None:
         self.clustering, self._questions = clustering, clustering.questions.tolist()
