@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator, Sequence
 
@@ -61,8 +62,7 @@ class Desk:
         now = time.monotonic()
         taken = {pair for own in self._open.values() for pair, when in own.items() if now - when < PATIENCE}
         taken |= set(self._open[who])
-        drawn = np.sort(self._rng.randint(self._n_items, size=(DRAWS, 2)), axis=1)
-        for i, j in [*map(tuple, best), *map(tuple, drawn.tolist())]:
+        for i, j in itertools.chain(best, self._drawn()):
             if self._overlap and self._rng.random_sample() < self._overlap:
                 shared = [pair for pair in self._memory.votes if pair not in taken and self._is_worth(pair, who)]
                 if shared:
@@ -72,6 +72,10 @@ class Desk:
             if i != j and pair not in taken and pair not in self._memory.votes and self._is_worth(pair, who):
                 taken.add(pair)
                 yield pair
+
+    def _drawn(self) -> Iterator[Sequence[int]]:
+        """Pairs at random, for when all others are asked."""
+        yield from self._rng.randint(self._n_items, size=(DRAWS, 2)).tolist()
 
     def _is_worth(self, pair: Pair, who: str) -> bool:
         """Whether a question still makes sense for a person."""

@@ -32,6 +32,12 @@ class Memory:
         What follows from what people say together.
     expected : list of bool
         For every answer that is sure, in order: whether the model had expected it.
+    people : dict of who to int
+        How many pairs each person has answered.
+    shared : dict of pair to dict of who to answer
+        The votes of pairs that several people have answered.
+    n_unsettled : int
+        How many pairs are answered but not settled.
     """
 
     def __init__(self, rows: Mapping[str, int]) -> None:
@@ -43,11 +49,14 @@ class Memory:
         self.current: dict[tuple[str, Pair], Answer] = {}
         self.votes: dict[Pair, dict[str, str]] = {}
         self.expected: list[bool] = []
+        self.people: dict[str, int] = {}
         self.closure = Closure()
         for row in answers:
             self._keep(row)
         for pair, same in self.settled().items():
             self.closure.add(*pair, same)
+        self.shared = {pair: votes for pair, votes in self.votes.items() if len(votes) > 1}
+        self.n_unsettled = len(self.unsettled())
 
     def is_simple(self, row: Answer) -> bool:
         """Whether a new answer only adds to what is known. If not, what followed before may follow no more."""
@@ -56,7 +65,9 @@ class Memory:
     def take(self, row: Answer) -> None:
         """Keep a new answer that is simple."""
         self._keep(row)
-        if row.answer != UNSURE:
+        if row.answer == UNSURE:
+            self.n_unsettled += 1
+        else:
             self.closure.add(*self.pair_of(row), row.answer == SAME)
 
     def pair_of(self, row: Answer) -> Pair:
@@ -78,5 +89,6 @@ class Memory:
         pair = self.pair_of(row)
         self.current[row.who, pair] = row
         self.votes.setdefault(pair, {})[row.who] = row.answer
+        self.people[row.who] = self.people.get(row.who, 0) + 1
         if row.answer != UNSURE and row.chance is not None:
             self.expected.append((row.chance > 0.5) == (row.answer == SAME))

@@ -136,6 +136,7 @@ class LabelingSession:
             self.store.set_fact("n_clusters", self.n_clusters)
             self.names = {int(k): name for k, name in self.store.fact("names", {}).items()}
             self._curve = [(int(n), float(sure)) for n, sure in self.store.fact("curve", [])]
+            self._fresh: dict[str, int] | None = self.store.fact("fresh")  # what the last fresh start learned from
             self._recount()
             self._go_on_with(self._first_clustering())
             self._background = self._other_process(background)
@@ -281,7 +282,7 @@ class LabelingSession:
     def progress(self) -> Progress:
         """How far it has come."""
         with self._lock:
-            n_unsure = len(self._memory.unsettled())
+            n_unsure = self._memory.n_unsettled
             n_sure = len(self._memory.votes) - n_unsure
             latest = self._memory.expected[-LATEST:]
             ahead = [self.chance(i, j) for i, j in self._questions[:10]]
@@ -354,22 +355,19 @@ class LabelingSession:
     def people(self) -> dict[str, int]:
         """Who has answered, and how many pairs."""
         with self._lock:
-            counts: dict[str, int] = {}
-            for who, _ in self._memory.current:
-                counts[who] = counts.get(who, 0) + 1
-            return counts
+            return dict(self._memory.people)
 
     @property
     def kappa(self) -> float | None:
         """Cohen's κ over the pairs that several people have answered; None if there is nothing to compare."""
         with self._lock:
-            return people.kappa(self._memory.votes)
+            return people.kappa(self._memory.shared)
 
     @property
     def disagreements(self) -> list[Pair]:
         """The pairs that some call the same and others different."""
         with self._lock:
-            return people.disagreements(self._memory.votes)
+            return people.disagreements(self._memory.shared)
 
     # Files
 
@@ -471,7 +469,8 @@ class LabelingSession:
                 self._curve = [*self._curve, (clustering.n_answers, round(self._sureness, 4))][-500:]
                 self.store.set_fact("curve", self._curve)
                 if clustering.is_fresh:
-                    self.store.set_fact("fresh", {"answers": clustering.n_answers, "clusters": self.n_clusters})
+                    self._fresh = {"answers": clustering.n_answers, "clusters": self.n_clusters}
+                    self.store.set_fact("fresh", self._fresh)
                 self._refit_if_due()
             self._changed.notify_all()
 
@@ -479,14 +478,14 @@ class LabelingSession:
         """Begin to learn in the background, if there is enough to learn from."""
         if getattr(self, "_background", None) is None or self.is_learning:
             return
-        new = abs(len(self._memory.votes) - int(self._memory.unsettled().shape[0]) - self.clustering.n_answers)
-        if new >= REFIT_EVERY or self.store.fact("fresh", {}).get("clusters", self.n_clusters) != self.n_clusters:
+        new = abs(len(self._memory.votes) - self._memory.n_unsettled - self.clustering.n_answers)
+        if new >= REFIT_EVERY or (self._fresh is not None and self._fresh["clusters"] != self.n_clusters):
             self.refit(wait=False)
 
     def _is_fresh_due(self, fresh: bool | None) -> bool:
         if fresh is not None:
             return fresh
-        last = self.store.fact("fresh")
+        last = self._fresh
         if last is None or last["clusters"] != self.n_clusters:
             return True
         return len(self._memory.votes) >= 2 * max(int(last["answers"]), REFIT_EVERY)
