@@ -3,7 +3,7 @@
 import { complain, get, post } from "./api.js";
 import { button, element, say } from "./dom.js";
 import { tile } from "./faces.js";
-import { language, number, word } from "./words.js";
+import { locale, number, word } from "./words.js";
 
 let view = null;
 
@@ -20,7 +20,7 @@ export async function show(root, state) {
 export function update(state) {
   if (!view) return;
   const parts = [];
-  if (state.kappa !== null) parts.push(word("agreementOf", state.kappa.toLocaleString(language, { maximumFractionDigits: 2 })));
+  if (state.kappa !== null) parts.push(word("agreementOf", state.kappa.toLocaleString(locale, { maximumFractionDigits: 2 })));
   if (state.disagreements) parts.push(word("disagreements", number(state.disagreements)));
   const people = Object.entries(state.people);
   if (people.length > 1) parts.push(people.map(([who, n]) => `${who || word("nobody")}: ${number(n)}`).join(", "));
@@ -43,7 +43,7 @@ async function load(start) {
 }
 
 function entry(row) {
-  const when = new Date(row.at).toLocaleString(language, { dateStyle: "medium", timeStyle: "short" });
+  const when = new Date(row.at).toLocaleString(locale, { dateStyle: "medium", timeStyle: "short" });
   const marks = [];
   if (row.doubt > 0.5) marks.push(element("span", { class: "flag" }, word("doubtful")));
   if (row.disagreed) marks.push(element("span", { class: "flag" }, word("disagreed")));
@@ -54,7 +54,7 @@ function entry(row) {
       element("p", { class: "soft" }, row.who ? word("by", row.who, when) : when)),
     element("div", { class: "row" },
       ...["same", "different"].filter((answer) => answer !== row.answer).map((answer) =>
-        button(word(answer), () => change(row, answer, line), { class: "quiet", "aria-label": word("changeTo", word(answer)) })),
+        button(`→ ${word(answer)}`, () => change(row, answer, line), { class: "quiet", "aria-label": word("changeTo", word(answer)) })),
       button(word("delete"), () => change(row, "deleted", line), { class: "quiet" })));
   return line;
 }

@@ -3,7 +3,7 @@
 import { complain, get, me, newKey, post } from "./api.js";
 import { button, element, say, svg } from "./dom.js";
 import { hint, largeFace, preload } from "./faces.js";
-import { number, percent, word } from "./words.js";
+import { locale, number, percent, word } from "./words.js";
 
 const AHEAD = 12; // questions that are kept ready
 const KEYS = { s: "same", d: "different", u: "unsure" };
@@ -103,7 +103,7 @@ export function update(state) {
     [number(progress.inferred), word("inferred")],
     [percent(progress.sureness), word("sureness")],
     [progress.agreement === null ? "–" : percent(progress.agreement), word("agreement")],
-    [progress.expected_gain.toLocaleString(undefined, { maximumFractionDigits: 1 }), word("gain")],
+    [progress.expected_gain.toLocaleString(locale, { maximumFractionDigits: 1 }), word("gain")],
   ].map(([value, text]) => element("div", {}, element("dt", {}, text), element("dd", {}, value)));
   if (progress.curve.length > 1) rows.push(element("div", {}, curve(progress.curve)));
   view.figures.replaceChildren(...rows);

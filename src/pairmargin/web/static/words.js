@@ -66,6 +66,8 @@ export function word(name, ...values) {
   return text.replace(/\{(\d)\}/g, (_, k) => String(values[Number(k)]));
 }
 
-export const number = (value) => value.toLocaleString(language);
-export const percent = (value) => value.toLocaleString(language, { style: "percent", maximumFractionDigits: 0 });
+export const locale = navigator.language || "en"; // how numbers and dates are written, whatever the words
+
+export const number = (value) => value.toLocaleString(locale);
+export const percent = (value) => value.toLocaleString(locale, { style: "percent", maximumFractionDigits: 0 });
 export const count = (n) => (n === 1 ? word("item") : word("items", number(n)));
