@@ -2,8 +2,7 @@
 
     python benchmarks/label_latency.py [--answers 100] [--items 5000]
 
-From the key to the first frame in which both new pictures are drawn, as the browser itself measures it; and how long the
-warm refits of the session took.
+From the key to the first frame in which both new pictures are drawn, as the browser itself measures it.
 """
 
 from __future__ import annotations
@@ -14,8 +13,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from label_load import Server, write_pictures
 from playwright.sync_api import sync_playwright
+
+from label_load import Server, write_pictures
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 WATCH = """() => {

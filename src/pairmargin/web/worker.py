@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import os
 import queue
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ class BackgroundLearner:
     ) -> None:
         self._out, self._on_done, self._n_items = out, on_done, int(X.shape[0])
         self.has_ended = False
-        self._home = tempfile.TemporaryDirectory(prefix="pairmargin-")
+        self._home = tempfile.TemporaryDirectory(prefix="pairmargin-", ignore_cleanup_errors=True)
         folder = Path(self._home.name)
         if hasattr(X, "tocsr"):
             sp.save_npz(folder / "features.npz", X.tocsr())
@@ -116,7 +117,7 @@ def main(folder: Path) -> None:
     learner = Learner(_features(folder), facts["random_state"], facts["settings"], facts["strategy"])
     with suppress(Exception):  # a model of yesterday is welcome, but not needed
         learner.model = load(out / MODEL)
-    for line in _requests():
+    for line in _requests(folder):
         asked = json.loads(line)
         pairs = Pairs(np.array(asked["index"]).reshape(-1, 2), asked["same"], asked["weight"])
         exclude = np.array(asked["exclude"], dtype=np.int64).reshape(-1, 2)
@@ -137,13 +138,14 @@ def _features(folder: Path) -> Any:
     return np.load(path, allow_pickle=False) if path.exists() else sp.load_npz(folder / "features.npz")
 
 
-def _requests() -> Any:
-    """The lines of the other process, the last one only if there are several; if it ends, so does this, at once."""
+def _requests(folder: Path) -> Iterator[str]:
+    """The lines of the other process; if that ends, this one clears the folder and ends too, at once."""
     waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def listen() -> None:
         for line in sys.stdin:
             waiting.put(line)
+        shutil.rmtree(folder, ignore_errors=True)
         os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
