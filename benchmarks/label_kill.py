@@ -65,9 +65,12 @@ def main() -> None:
             keys = [row.key for row in store.log()]
             store.close()
             lost = [number for number, pair in acknowledged.items() if stored.get(number) != pair]
+            print(f"\rkilled {k + 1} times, {len(acknowledged)} answers acknowledged", end="", flush=True)
             if lost or len(set(keys)) < len(keys):
                 raise SystemExit(f"after kill {k + 1}: lost {lost}, doubled {len(keys) - len(set(keys))}")
-    print(f"killed {times} times, {len(acknowledged)} answers acknowledged, {len(stored)} stored, none lost or doubled")
+    print(
+        f"\rkilled {times} times, {len(acknowledged)} answers acknowledged, {len(stored)} stored, none lost or doubled"
+    )
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from playwright.sync_api import sync_playwright
 from label_load import Server, write_pictures
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+FLAGS += ["--disable-component-update", "--disable-sync"]
 WATCH = """() => {
   window.times = [];
   let pressed = 0;
@@ -28,7 +29,7 @@ WATCH = """() => {
     pressed = 0;
     await Promise.all([...document.querySelectorAll(".face img")].map((image) => image.decode().catch(() => {})));
     requestAnimationFrame(() => requestAnimationFrame(() => window.times.push(performance.now() - began)));
-  }).observe(document.querySelector(".ask .pair"), { childList: true });
+  }).observe(document.getElementById("view"), { childList: true, subtree: true });
 }"""
 
 
@@ -45,7 +46,7 @@ def main() -> None:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.set_default_timeout(120_000)
-        page.goto(f"http://{server.host}:{server.port}/?token={server.token}")
+        page.goto(f"http://{server.host}:{server.port}/?token={server.token}", wait_until="commit")
         page.press("#name-input", "Enter")
         page.wait_for_selector(".face img")
         page.evaluate(WATCH)
