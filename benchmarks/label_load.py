@@ -84,8 +84,9 @@ def write_pictures(folder: Path, n: int) -> None:
 
     folder.mkdir()
     mnist = load_dataset("mnist")
+    brightest = mnist.data.max()
     for k in range(n):
-        pixels = np.rint(255 * mnist.data[k].reshape(28, 28) / mnist.data.max()).astype(np.uint8)
+        pixels = np.rint(255 * mnist.data[k].reshape(28, 28) / brightest).astype(np.uint8)
         Image.fromarray(pixels).save(folder / f"{mnist.target[k]}-{k:05d}.png")
 
 
