@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         OutputError,
         PairMarginError,
         PairMarginWarning,
+        SessionError,
     )
     from .experiments.runner import run_experiment
     from .fit_report import write_report
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     )
     from .query import select_pairs
     from .readers import Items, Recipe, read_items, read_pairs
+    from .web import LabelingSession, SimulatedPerson
 
 __all__ = [
     "CMMC",
@@ -68,6 +70,7 @@ __all__ = [
     "InvalidParameterError",
     "Items",
     "KernelKMeans",
+    "LabelingSession",
     "LearningCurveDisplay",
     "LinkedSpectralClustering",
     "MPCKMeans",
@@ -84,6 +87,8 @@ __all__ = [
     "PairSplit",
     "Pairs",
     "Recipe",
+    "SessionError",
+    "SimulatedPerson",
     "XingMetric",
     "__version__",
     "clustering_accuracy",
@@ -110,6 +115,7 @@ _HOME = {
     "Items": "readers",
     "KISSME": "baselines.kissme",
     "KernelKMeans": "baselines.kernel_kmeans",
+    "LabelingSession": "web",
     "LearningCurveDisplay": "plotting",
     "LinkedSpectralClustering": "baselines.spectral",
     "MPCKMeans": "baselines.mpck_means",
@@ -121,6 +127,7 @@ _HOME = {
     "PairSplit": "model_selection",
     "Pairs": "pairs",
     "Recipe": "readers",
+    "SimulatedPerson": "web",
     "XingMetric": "baselines.xing",
     "clustering_accuracy": "metrics",
     "list_datasets": "datasets",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from . import cli_data, cli_experiment, cli_files
+from . import cli_data, cli_experiment, cli_files, cli_label
 from ._version import __version__
 from .cli_help import HELP
 from .exceptions import DatasetError, ExperimentError, MissingPackageError, PairMarginError
@@ -63,6 +63,7 @@ app = typer.Typer(
 app.command()(cli_files.fit)
 app.command()(cli_files.predict)
 app.command()(cli_files.evaluate)
+app.command()(cli_label.label)
 app.add_typer(cli_data.app, name="data")
 app.add_typer(cli_experiment.app, name="experiment")
 

@@ -9,6 +9,7 @@ PairMarginError
 ├── ExperimentError (also RuntimeError)       an experiment that cannot run or be told
 ├── MissingPackageError (also ImportError)    a package of an extra that is not installed
 ├── ModelFileError (also ValueError)          a model file that is damaged or not ours
+├── SessionError (also RuntimeError)          a labelling session that cannot be opened or gone on with
 └── OutputError (also OSError)                a file that cannot be written
 
 PairMarginWarning (UserWarning)
@@ -35,6 +36,7 @@ __all__ = [
     "OutputError",
     "PairMarginError",
     "PairMarginWarning",
+    "SessionError",
 ]
 
 
@@ -72,6 +74,10 @@ class MissingPackageError(PairMarginError, ImportError):
 
 class ModelFileError(PairMarginError, ValueError):
     """A model file that is damaged, truncated, too new or not ours."""
+
+
+class SessionError(PairMarginError, RuntimeError):
+    """A labelling session that cannot be opened, or whose learning has failed."""
 
 
 class OutputError(PairMarginError, OSError):
