@@ -29,17 +29,29 @@ export async function get(name, query = {}) {
   return told(await fetch(`/api/${name}?${new URLSearchParams(query)}`));
 }
 
+let changes = 0; // requests to change something that were begun or ended
+
 export async function post(name, body = {}, tries = 3) {
   const content = JSON.stringify({ who: me.name, ...body });
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      const headers = { "Content-Type": "application/json" };
-      return await told(await fetch(`/api/${name}`, { method: "POST", headers, body: content }));
-    } catch (error) {
-      if (!(error instanceof TypeError) || attempt >= tries) throw error; // only a lost connection is worth another try
-      await new Promise((resolve) => setTimeout(resolve, 300 * attempt));
+  changes += 1;
+  try {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        const headers = { "Content-Type": "application/json" };
+        return await told(await fetch(`/api/${name}`, { method: "POST", headers, body: content }));
+      } catch (error) {
+        if (!(error instanceof TypeError) || attempt >= tries) throw error; // only a lost connection is worth another try
+        await new Promise((resolve) => setTimeout(resolve, 300 * attempt));
+      }
     }
-  }
+  } finally { changes += 1; }
+}
+
+export async function news() {
+  // The server's state, or null if something was changed meanwhile: it may be from before.
+  const before = changes;
+  const state = await get("state", { who: me.name });
+  return changes === before ? state : null;
 }
 
 export function complain(error) {

@@ -2,7 +2,7 @@
 
 import * as answers from "./answers.js";
 import * as ask from "./ask.js";
-import { complain, get, me } from "./api.js";
+import { complain, get, me, news } from "./api.js";
 import * as clusters from "./clusters.js";
 import * as exporting from "./export.js";
 import * as map from "./map.js";
@@ -50,10 +50,12 @@ function showState() {
 }
 
 async function look() {
-  if (document.hidden) return;
+  if (document.hidden || !current) return;
   try {
     const before = state?.version;
-    state = await get("state", { who: me.name });
+    const fresh = await news();
+    if (!fresh) return;
+    state = fresh;
     showState();
     current?.update?.(state, state.version !== before);
     if (state.error) complain(new Error(state.error));
@@ -76,6 +78,6 @@ if (location.search) history.replaceState(null, "", location.pathname + location
 translate();
 document.getElementById("person").addEventListener("click", askName);
 window.addEventListener("hashchange", () => { open(); document.getElementById("view").focus(); });
-await open();
-if (!me.asked) askName();
+if (me.asked) await open();
+else askName(); // which opens the view
 setInterval(look, EVERY);
