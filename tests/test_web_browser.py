@@ -291,7 +291,9 @@ def test_pictures_of_every_view(browser, command, tmp_path):
         for view in ("clusters", "map", "answers", "export", "ask"):
             go(page, view)
             page.wait_for_selector(
-                {"ask": ".face img", "clusters": ".tile img", "map": ".map[data-drawn]"}.get(view, "h1")
+                {"ask": ".face img", "clusters": ".tile img", "map": ".map[data-drawn]", "answers": ".entry"}.get(
+                    view, "h1"
+                )
             )
             page.wait_for_function("() => [...document.images].every(image => image.complete)")
             assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
