@@ -30,6 +30,9 @@ FLAGS = [
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+SHOWN = {  # what is there when a view is complete
+    "ask": ".face img", "clusters": ".tile img", "map": ".map[data-drawn]", "answers": ".entry", "export": ".cards",
+}  # fmt: skip
 WAIT = 60_000  # milliseconds, on a machine that does other things too
 pytestmark = pytest.mark.skipif(not Path(CHROMIUM).exists(), reason=f"there is no Chromium at {CHROMIUM}")
 

@@ -17,6 +17,7 @@ from pairmargin import (
     SessionError,
     SimulatedPerson,
     clustering_accuracy,
+    sample_pairs,
 )
 from pairmargin.web.closure import Closure
 from pairmargin.web.people import kappa
@@ -241,15 +242,23 @@ def test_clusters_keep_their_numbers_when_learning_starts_anew():
     assert (before == session.labels).mean() > 0.9
 
 
-def test_wrong_answers_come_first_in_the_list():
+def test_wrong_answers_come_first_in_the_list_and_stay_there():
     session = a_session()
-    person = SimulatedPerson(Y)
-    person.answer(session, 60, refit_every=60)
-    i, j = 0, 60
-    session.answer(SAME, (i, j))
-    session.refit(fresh=True)
-    assert session.answers()[0][1] >= session.answers()[-1][1]
-    assert len(session.answers()) == 61
+    pairs = sample_pairs(Y, 120, random_state=0)
+    for pair in pairs.index:
+        session.answer(judge(*pair), tuple(pair))
+    wrong = [(0, 60), (1, 110), (2, 70), (3, 120), (4, 80), (5, 130)]  # one kind of iris is unlike the others
+    for pair in wrong:
+        session.answer(SAME, pair)
+    for fresh in (True, False):
+        session.refit(fresh=fresh)
+        rows = session.answers()
+        first = {tuple(sorted((int(row.a), int(row.b)))) for row, doubt in rows[:8]}
+        assert len(first & set(wrong)) >= 5
+        assert min(doubt for row, doubt in rows[:5]) > 0.5
+        assert np.median([doubt for _, doubt in rows]) < 0.1
+        assert clustering_accuracy(Y, session.labels) > 0.9
+        session.answer(judge(7, 149), (7, 149))
 
 
 def test_answers_go_to_a_file_and_come_back(tmp_path):

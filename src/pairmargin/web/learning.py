@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 SAMPLE = 20_000  # items to learn from, if there are more
 N_QUESTIONS = 200  # that are thought out in advance
+LEAST_TRUST = 1e-3  # a weight is more than 0
 WARM_ITERATIONS = 30  # that new answers are worth when there is a model already
 
 
@@ -109,6 +110,7 @@ class Learner:
         self.X, self.random_state, self.settings, self.strategy = X, random_state, settings, strategy
         self.model: MaxMarginClustering | None = None
         self._last: Clustering | None = None
+        self._trust: dict[tuple[int, int, bool], float] = {}  # in answers, when they were judged last
 
     def first_look(self, request: Request) -> Clustering:
         """Clusters by k-means and first questions, at once, before anything is learned."""
@@ -126,7 +128,8 @@ class Learner:
         from ..query import View
 
         began = time.perf_counter()
-        pairs, warm = request.pairs, self.model is not None and not request.fresh
+        warm = self.model is not None and not request.fresh
+        pairs = self._weighed(request.pairs) if warm else request.pairs
         model = self._ready(request.n_clusters, warm)
         rows = learned_rows(self.X.shape[0], pairs, SAMPLE, self.random_state)
         whole = len(rows) == self.X.shape[0]
@@ -139,9 +142,21 @@ class Learner:
             labels = with_known(label(model, self.X), model, self.X, rows)
             view = View.of(model, self.X)
         self.model = model
-        return self._clustering(
-            labels.cluster, view, request, 1 - model.answer_trust_, time.perf_counter() - began, is_fresh=not warm
-        )
+        if not warm:
+            self._trust = dict(zip(_answers(pairs), model.answer_trust_.tolist(), strict=True))
+        doubt = 1 - self._trust_in(request.pairs)
+        return self._clustering(labels.cluster, view, request, doubt, time.perf_counter() - began, is_fresh=not warm)
+
+    def _trust_in(self, pairs: Pairs) -> Array:
+        """The trust in every answer; new ones have not been judged yet."""
+        return np.array([self._trust.get(answer, 1.0) for answer in _answers(pairs)])
+
+    def _weighed(self, pairs: Pairs) -> Pairs:
+        """Answers that count less where they were found doubtful; a warm fit does not judge them again."""
+        from ..pairs import Pairs
+
+        trust = np.maximum(self._trust_in(pairs), LEAST_TRUST)
+        return Pairs(pairs.index, pairs.same, pairs.weight * trust)
 
     def _ready(self, n_clusters: int, warm: bool) -> MaxMarginClustering:
         from ..estimator import MaxMarginClustering
@@ -172,6 +187,10 @@ class Learner:
             is_fresh, round(seconds, 3),
         )  # fmt: skip
         return self._last
+
+
+def _answers(pairs: Pairs) -> list[tuple[int, int, bool]]:
+    return [(i, j, same) for (i, j), same in zip(pairs.index.tolist(), pairs.same.tolist(), strict=True)]
 
 
 def threads() -> Any:
