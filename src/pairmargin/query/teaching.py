@@ -32,8 +32,8 @@ DOUBT = 0.5  # about a point of which the model is sure, while nothing is known
 def ask_what_teaches_most(view: View, known: Known, n: int, rng: RandomState) -> Array:
     """The points that teach most, each beside the core of its likeliest cluster."""
     found: Array = np.empty((0, 2), dtype=np.int64)
+    cores = Cores(view, known)
     while len(found) < n:
-        cores = Cores(view, known)
         is_open = known.is_open_to(cores.groups)  # (n, cores)
         is_open[found.ravel()] = False  # of several at once, one about each point
         seen = cores.is_settled.copy()
