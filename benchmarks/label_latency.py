@@ -47,6 +47,7 @@ def main() -> None:
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         page.set_default_timeout(120_000)
         page.goto(f"http://{server.host}:{server.port}/?token={server.token}", wait_until="commit")
+        page.wait_for_selector("#name-dialog[open]")
         page.press("#name-input", "Enter")
         page.wait_for_selector(".face img")
         page.evaluate(WATCH)
