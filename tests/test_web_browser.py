@@ -1,7 +1,6 @@
 """The page in a real browser: a whole session by keyboard, undo, reload, two people, every view.
 
-They need Chromium, ``/usr/bin/chromium`` or the path in ``PAIRMARGIN_CHROMIUM``. With ``PAIRMARGIN_SCREENSHOTS=docs``
-the pictures of the documentation are made anew.
+With ``PAIRMARGIN_SCREENSHOTS=docs`` the pictures of the documentation are made anew.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import csv
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,31 +16,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from real_browser import chromium, needs_chromium, note_errors
 from sklearn.datasets import load_digits
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 Image = pytest.importorskip("PIL.Image")
 expect = playwright.expect
 
-CHROMIUM = os.environ.get("PAIRMARGIN_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 SHOWN = {  # what is there when a view is complete
     "ask": ".face img", "clusters": ".tile img", "map": ".map[data-drawn]", "answers": ".entry", "export": ".cards",
 }  # fmt: skip
 WAIT = 60_000  # milliseconds, on a machine that does other things too
-pytestmark = pytest.mark.skipif(not Path(CHROMIUM).exists(), reason=f"there is no Chromium at {CHROMIUM}")
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[object]:
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +84,7 @@ def a_page(browser, link, name="Ada", **options):
     context = browser.new_context(**options)
     context.set_default_timeout(WAIT)
     page = context.new_page()
-    page.errors = []
-    page.on("pageerror", lambda error: page.errors.append(str(error)))
-    page.on("console", lambda message: page.errors.append(message.text) if message.type == "error" else None)
+    page.errors = note_errors(page)
     page.goto(link)
     page.fill("#name-input", name)
     page.press("#name-input", "Enter")
