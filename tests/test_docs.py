@@ -106,5 +106,6 @@ def test_the_command_that_opens_the_page_runs_as_printed(page, tmp_path):
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
         said = list(itertools.takewhile(lambda line: not line.startswith("Open http://127.0.0.1:"), process.stdout))
         process.send_signal(signal.SIGINT)
+        process.stdout.read()
     assert said[0] == "20 items from pictures; the session is in pictures-session\n"
     assert process.returncode in (0, 130)
