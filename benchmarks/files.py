@@ -2,9 +2,9 @@
 
     python benchmarks/files.py [ROWS_TO_FIT [ROWS_TO_PREDICT]]
 
-The data are made in a temporary folder: ten overlapping clouds in 50 columns, and 1000 answers. Reading is what pyarrow
-alone takes to parse the file, and what our reader takes to make features of it in pieces; every figure comes from a
-process of its own, and what is compared runs in turns.
+The data are made in a temporary folder: ten overlapping clouds in 50 columns, and 1000 answers. Reading is what pandas
+takes, what pyarrow takes on all cores, and what our reader takes to make features of the file in pieces; every figure
+comes from a process of its own, and what is compared runs in turns.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from typing import NamedTuple
 
 N_COLUMNS, N_CLOUDS, N_ANSWERS = 50, 10, 1000
 PARSE = "import sys, pyarrow.csv; pyarrow.csv.read_csv(sys.argv[1])"
+PANDAS = "import sys, pandas; pandas.read_csv(sys.argv[1])"
 READ = """
 import sys
 from pairmargin import load_recipe
 for piece in load_recipe(sys.argv[1]).batches(sys.argv[2]): pass
 """
+START = "import torch, sklearn.base, pairmargin.files.predicting"
 COMMAND = "-m", "pairmargin"
 
 
@@ -88,17 +90,22 @@ def measure(folder: Path) -> None:
     print(json.dumps({key: record[key] for key in ("seconds", "learned_from", "iterations", "scores")}))
 
     model = str(Path(out, "model.safetensors"))
-    parse, read, predict = best(
+    start, pandas, parse, read, predict = best(
+        ("-c", START),
+        ("-c", PANDAS, new),
         ("-c", PARSE, new),
         ("-c", READ, model, new),
         (*COMMAND, "predict", model, new, "--out", str(folder / "new.csv")),
         times=3,
     )
-    for what, found in {"parse with pyarrow": parse, "read in pieces": read, "predict": predict}.items():
-        tell(what, found)
-    print(
-        f"predict over parsing {predict.seconds / parse.seconds:.2f}, over reading {predict.seconds / read.seconds:.2f}"
-    )
+    reading = {"pandas": pandas, "pyarrow": parse, "our reader, in pieces": read}
+    for what, found in reading.items():
+        tell(f"read with {what}", found)
+    tell("predict", predict)
+    tell("of which: import", start)
+    for what, found in reading.items():
+        whole, work = predict.seconds / found.seconds, (predict.seconds - start.seconds) / found.seconds
+        print(f"predict over reading with {what}: {whole:.2f}, without the imports {work:.2f}")
 
     nothing, help_ = best(("-c", "pass"), (*COMMAND, "--help"), times=15)
     print(f"--help {1000 * help_.seconds:.0f} ms, {help_.seconds / nothing.seconds:.2f} times python -c pass")

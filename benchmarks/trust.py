@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 import readme
 from pairmargin import MaxMarginClustering, Pairs, clustering_accuracy, load_dataset, sample_pairs
 from pairmargin.experiments.figures import look
+from pairmargin.metrics import reliability
 from pairmargin.threads import threads_for
 
 ROOT = Path(__file__).parents[1]
@@ -55,16 +56,10 @@ def measure(dataset: str, flipped: float, seed: int) -> dict[str, Any]:
 def _reliability(model: MaxMarginClustering, X: Any, y: Any, seed: int) -> dict[str, float]:
     """Of held-out pairs as they come, by how large their chance is: how many, the mean chance, the share of same."""
     asked = sample_pairs(y, N_HELD_OUT, balanced=False, random_state=10_000 + seed)
-    chance = model.pair_proba(X, asked)
-    place = np.minimum((chance * BINS).astype(int), BINS - 1)
-    count = np.bincount(place, minlength=BINS)
-    told: dict[str, float] = {}
-    for b in range(BINS):
-        told |= {
-            f"n{b}": int(count[b]),
-            f"chance{b}": chance[place == b].sum(),
-            f"same{b}": asked.same[place == b].sum(),
-        }
+    told: dict[str, float] = {f"{name}{b}": 0 for b in range(BINS) for name in ("n", "chance", "same")}
+    for each in reliability(asked.same, model.pair_proba(X, asked), BINS):
+        b, n = round(each.low * BINS), each.answers
+        told |= {f"n{b}": n, f"chance{b}": n * each.chance, f"same{b}": n * each.same}
     return told
 
 

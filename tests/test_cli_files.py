@@ -180,6 +180,8 @@ def test_warnings_are_lines(tmp_path):
     assert result.exit_code == 0
     assert result.stderr.startswith("Warning: ")
     assert result.stderr.count("\n") == 1
+    told = run("fit", data, "--pairs", answers, "--clusters", "3", "--out", tmp_path / "out", "--json").stderr
+    assert [json.loads(line).get("warning") for line in told.splitlines()][-1] == result.stderr[9:-1]
 
 
 def test_help_of_the_commands_names_their_options():
@@ -218,6 +220,15 @@ def refused(result: Result, message: str) -> None:
     assert message in result.stderr
     assert result.stderr.startswith("Error: ")
     assert (result.exit_code, result.stderr.count("\n"), result.stdout) == (2, 1, "")
+
+
+def test_errors_are_json_where_all_is(tmp_path):
+    missing = tmp_path / "none.csv"
+    result = run("fit", missing, "--pairs", missing, "--clusters", "3", "--json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    told = json.loads(result.stderr.splitlines()[-1])  # after the phases that were begun
+    assert told["exit_code"] == 2
+    assert str(missing) in told["error"]
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import shlex
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -88,4 +92,20 @@ def test_the_api_has_every_public_name_once():
 
 def test_no_page_names_a_machine():
     for page in PAGES:
-        assert not re.search(r"/home/|/work/|/opt/|localhost", page.read_text("utf-8")), name(page)
+        assert not re.search(r"(?<![\w.])/(home|root|opt|mnt|Users)/|localhost", page.read_text("utf-8")), name(page)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/labelling.md"])
+def test_the_command_that_opens_the_page_runs_as_printed(page, tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    (tmp_path / "pictures").mkdir()
+    for k in range(20):
+        image.new("L", (4, 4), 12 * k).save(tmp_path / "pictures" / f"{k}.png")
+    (line,) = re.findall(r"^pairmargin (label .*)$", (ROOT / page).read_text(), re.MULTILINE)
+    command = [sys.executable, "-m", "pairmargin", *shlex.split(line), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        said = list(itertools.takewhile(lambda line: not line.startswith("Open http://127.0.0.1:"), process.stdout))
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+    assert said[0] == "20 items from pictures; the session is in pictures-session\n"
+    assert process.returncode in (0, 130)

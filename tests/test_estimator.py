@@ -34,6 +34,7 @@ from pairmargin import (
     sample_pairs,
 )
 from pairmargin.estimator import FEWEST, SCREEN
+from pairmargin.labelling import asked_labels
 
 QUICK = {"n_init": 1, "pretrain_epochs": 5, "max_iter": 30, "random_state": 0}
 
@@ -172,7 +173,8 @@ def test_of_several_starts_the_lowest_after_a_little_training_is_trained_to_the_
     max_iter, wine, wine_pairs, trainings
 ):
     rows = []
-    settings = {"n_init": 4, "init": "random", "robust": False, "callback": rows.append, "max_iter": max_iter}
+    settings = {"n_init": 4, "init": "random", "robust": False, "answer_price": 0.0, "max_iter": max_iter}
+    settings["callback"] = rows.append
     model = MaxMarginClustering(3, **(QUICK | settings)).fit(wine[0], pairs=wine_pairs)
     screen = min(SCREEN, max_iter)
     assert [n_iter for n_iter, _, _ in trainings] == [screen] * 4 + [max_iter]
@@ -222,6 +224,63 @@ def test_labels_keep_answers_that_no_score_can(wine, wine_pairs):
     np.testing.assert_array_equal(labels[1000.0][free], model.predict(X)[free])
 
 
+@pytest.fixture(scope="module")
+def hard_wine(wine):
+    """Three columns of Wine, too few to tell its kinds apart by, and half again the answers."""
+    return wine[0][:, 1:4], sample_pairs(wine[1], 150, random_state=0)
+
+
+def test_lessons_leave_a_local_minimum(hard_wine, trainings, monkeypatch):
+    X, pairs = hard_wine
+    objective, agreement = {}, {}
+    for lessons in (0, estimator.LESSONS):
+        monkeypatch.setattr(estimator, "LESSONS", lessons)
+        model = MaxMarginClustering(3, (20,), random_state=0).fit(X, pairs=pairs)
+        objective[lessons], agreement[lessons] = model.objective_, (model.labels_ == model.predict(X)).mean()
+        assert model.objective_ == min(row["objective"] for row in model.history_)
+        scores = model.decision_function(X)[pairs.points]
+        weighed = Pairs(pairs.index, pairs.same, model.answer_trust_)
+        np.testing.assert_array_equal(model.labels_[pairs.points], asked_labels(scores, weighed, model.answer_price))
+    assert objective[estimator.LESSONS] < 0.95 * objective[0]
+    assert agreement[estimator.LESSONS] > agreement[0]
+    whole = [history for max_iter, n_answers, history in trainings if (max_iter, n_answers) == (model.max_iter, 150)]
+    assert len(whole) > 2  # once without lessons, then with them
+
+
+def test_a_lesson_that_raises_the_objective_is_forgotten(hard_wine, monkeypatch):
+    X, pairs = hard_wine
+    monkeypatch.setattr(estimator, "LESSONS", 0)
+    without = MaxMarginClustering(3, **QUICK).fit(X, pairs=pairs)
+    monkeypatch.setattr(estimator, "LESSONS", 1)
+
+    def spoil(self, network, x, start):
+        network.head.mul_(100)
+
+    settled = MaxMarginClustering._settle
+    monkeypatch.setattr(
+        MaxMarginClustering,
+        "_settle",
+        lambda self, network, x, start: (settled if len(start.rows) == len(X) else spoil)(self, network, x, start),
+    )
+    spoiled = MaxMarginClustering(3, **QUICK).fit(X, pairs=pairs)
+    np.testing.assert_array_equal(spoiled.head_coef_, without.head_coef_)
+    assert spoiled.history_[-1]["objective"] == without.history_[-1]["objective"]
+
+
+@pytest.mark.parametrize("stop_in", ["train", "revise"])
+def test_a_fit_that_was_stopped_takes_no_more_lessons(hard_wine, stop_in):
+    X, pairs = hard_wine
+    rows = []
+
+    def stop(row):
+        rows.append((row["phase"], row.get("iteration")))
+        return rows[-1] == (stop_in, 3)
+
+    MaxMarginClustering(3, callback=stop, **QUICK).fit(X, pairs=pairs)
+    assert rows[-1] == (stop_in, 3)
+    assert rows.count(rows[-1]) == 1
+
+
 def test_balance_holds_the_shares_that_the_start_had():
     """Two clouds of one size; the only answer ties them together, and nothing else keeps them apart."""
     y = np.arange(60) % 2
@@ -261,7 +320,7 @@ def test_the_more_neighbours_weigh_the_fewer_are_torn_apart():
 def test_warm_start_goes_on_with_more_pairs(wine):
     X, y = wine
     few, more = sample_pairs(y, 10, random_state=0), sample_pairs(y, 200, random_state=1)
-    model = MaxMarginClustering(3, warm_start=True, random_state=0).fit(X, pairs=few)
+    model = MaxMarginClustering(3, warm_start=True, answer_price=0.0, random_state=0).fit(X, pairs=few)
     before, pretraining = clustering_accuracy(y, model.labels_), model.pretraining_history_
     ended = model.head_coef_.copy()
     model.set_params(max_iter=1).fit(X, pairs=more)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import asdict
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from html_page import Page
 from scipy import stats
 
 import pairmargin
@@ -51,25 +51,6 @@ def write_cells(frame: pd.DataFrame, folder: Path) -> Path:
     return folder
 
 
-class Page(HTMLParser):
-    """Every tag with its attributes, and all the text."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.tags if name == tag]
-
-
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
     return results(("wine", "mnist"))
@@ -92,9 +73,9 @@ def html(folder: Path) -> str:
 
 def test_all_files_are_there_and_nothing_else(folder: Path) -> None:
     written = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    names = ("fig1", "fig2", "fig3", "ranks", "leaderboard-balanced", "leaderboard-uniform")
+    names = ("fig1", "fig2", "fig3", "ranks", "leaderboard-balanced", "leaderboard-uniform", "questions")
     drawn = {f"figures/{name}.{kind}" for name in names for kind in ("png", "pdf")}
-    tables = {"table2.md", "parts.md", "leaderboard.md"}
+    tables = {"table2.md", "parts.md", "leaderboard.md", "questions.md"}
     assert written == {"report.html", "cells/wine.csv", "cells/mnist.csv"} | tables | drawn
 
 
@@ -194,7 +175,7 @@ def test_missing_results_are_named_with_the_command(html: str, frame: pd.DataFra
     assert text.count("not computed yet") > 20
     assert re.search(r"statements of the paper hold for pairmargin; \d+ not computed yet", text)
     enough = results(("wine", "mnist"), n_draws=10)
-    assert set(missing_cells(enough)) == {"table2", "fig1", "fig4", "fig5", "parts", "leaderboard"}
+    assert set(missing_cells(enough)) == {"table2", "fig1", "fig4", "fig5", "parts", "leaderboard", "questions"}
     missed = missing_cells(enough)["leaderboard"]
     assert "leaderboard" not in missing_cells(enough, unfinished=missed)  # tried in vain is not missing
     assert {cell.dataset for cell in missing_cells(enough)["table2"]} == set(TABLE2.datasets) - {"wine"}

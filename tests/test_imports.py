@@ -42,6 +42,7 @@ PARTS = {
     "cli_experiment": "cli",
     "cli_files": "cli",
     "cli_help": "cli",
+    "cli_label": "cli",
     "cli_progress": "cli",
 }  # files that are one room with another
 ALONE = {"pairs", "metrics", "exceptions"}  # these import nothing of ours but `exceptions`

@@ -86,6 +86,13 @@ def test_other_columns_are_standardised_one_by_one(make: Callable[[], np.ndarray
     np.testing.assert_allclose(scaling.scale, StandardScaler().fit(x).scale_)
 
 
+def test_columns_of_one_variance_have_no_order(recwarn: pytest.WarningsRecorder) -> None:
+    """Nor does scipy get to say so, in words that nobody understands."""
+    pattern = np.array([[0.0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
+    assert Scaling.learn(np.tile(pattern, (5, 1)) - 0.5, "gaussian").scale.tolist() == [0.5, 0.5, 0.5]
+    assert not recwarn.list
+
+
 def test_constant_columns_between_principal_components_do_no_harm() -> None:
     x = np.insert(principal(load_digits().data, 20), [3, 9], 7.0, axis=1)
     scaling = Scaling.learn(x, "auto")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pairmargin.labelling import agreeing_labels
+from pairmargin.labelling import asked_labels
 from pairmargin.pairs import Pairs
 
 
@@ -21,7 +21,9 @@ def worth(scores: np.ndarray, pairs: Pairs, price: float, labels: np.ndarray) ->
 
 
 def labels_of(scores: np.ndarray, pairs: Pairs, price: float) -> np.ndarray:
-    return agreeing_labels(scores.argmax(1), scores[pairs.points], pairs, price)
+    labels = scores.argmax(1)
+    labels[pairs.points] = asked_labels(scores[pairs.points], pairs, price)
+    return labels
 
 
 def test_without_answers_and_without_a_price_the_best_score_decides() -> None:

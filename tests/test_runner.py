@@ -266,7 +266,7 @@ def test_a_worker_that_dies_is_told_with_the_way_on(tmp_path: Path, monkeypatch:
         def __init__(self, **_: Any) -> None: ...
 
         def __call__(self, work: Any) -> Any:
-            yield runner._attempt(Cell("line", "slow", 20, 1))
+            yield runner._attempt([Cell("line", "slow", 20, 1)])
             raise runner.BrokenProcessPool("a worker was\nkilled")
 
     monkeypatch.setattr(joblib, "Parallel", Dying)

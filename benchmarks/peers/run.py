@@ -25,7 +25,7 @@ from environments import FOLDER, HERE, interpreter, is_ready
 from pairmargin.exceptions import ExperimentError, PairMarginError, unknown_name
 from pairmargin.experiments import specs
 from pairmargin.experiments.runner import PeakMemory, scored
-from pairmargin.experiments.specs import FOREIGN, Cell
+from pairmargin.experiments.specs import ASKED, BALANCED, FOREIGN, Cell, Experiment
 from pairmargin.experiments.store import Row, Store
 from pairmargin.experiments.unfinished import LIMIT, TooSlow, Unfinished
 
@@ -47,7 +47,7 @@ def wanted(
 ) -> list[Cell]:
     """The draws of an experiment, or of all, with the foreign methods in the place of its own."""
     chosen = tuple(methods or FOREIGN)
-    plans = [replace(plan, methods=chosen, extra=()) for plan in specs.select(name)]
+    plans = [replace(plan, methods=chosen, extra=(), drawings=_drawn(plan)) for plan in specs.select(name)]
     cells = {cell for plan in plans for cell in plan.cells(seeds)}
     for what, known, asked in (
         ("foreign method", FOREIGN, methods),
@@ -58,6 +58,11 @@ def wanted(
             if each not in known:
                 raise ExperimentError(unknown_name(what, each, sorted(known)))
     return sorted(c for c in cells if c.dataset in (datasets or [c.dataset]) and c.n_pairs in (n_pairs or [c.n_pairs]))
+
+
+def _drawn(plan: Experiment) -> tuple[str, ...]:
+    """The ways of an experiment to draw answers; who asks for them is no matter for other packages."""
+    return tuple(drawing for drawing in plan.drawings if drawing not in ASKED) or (BALANCED,)
 
 
 def command(method: str, environments: Path) -> list[str]:

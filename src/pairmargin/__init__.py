@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         DatasetError,
         ExperimentError,
         FewDistinctPointsWarning,
+        FewQuestionsWarning,
         InvalidDataError,
         InvalidPairsError,
         InvalidParameterError,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         OutputError,
         PairMarginError,
         PairMarginWarning,
+        SessionError,
         TeamError,
     )
     from .experiments.runner import run_experiment
@@ -49,8 +51,10 @@ if TYPE_CHECKING:
         ObjectiveDisplay,
         PairRocDisplay,
     )
+    from .query import select_pairs
     from .readers import Items, Recipe, read_items, read_pairs
     from .stored import ParquetRows
+    from .web import LabelingSession, SimulatedPerson
 
 __all__ = [
     "CMMC",
@@ -64,11 +68,13 @@ __all__ = [
     "DatasetError",
     "ExperimentError",
     "FewDistinctPointsWarning",
+    "FewQuestionsWarning",
     "InvalidDataError",
     "InvalidPairsError",
     "InvalidParameterError",
     "Items",
     "KernelKMeans",
+    "LabelingSession",
     "LearningCurveDisplay",
     "LinkedSpectralClustering",
     "MPCKMeans",
@@ -86,6 +92,8 @@ __all__ = [
     "Pairs",
     "ParquetRows",
     "Recipe",
+    "SessionError",
+    "SimulatedPerson",
     "TeamError",
     "XingMetric",
     "__version__",
@@ -100,6 +108,7 @@ __all__ = [
     "run_experiment",
     "sample_pairs",
     "save",
+    "select_pairs",
     "write_report",
 ]
 
@@ -112,6 +121,7 @@ _HOME = {
     "Items": "readers",
     "KISSME": "baselines.kissme",
     "KernelKMeans": "baselines.kernel_kmeans",
+    "LabelingSession": "web",
     "LearningCurveDisplay": "plotting",
     "LinkedSpectralClustering": "baselines.spectral",
     "MPCKMeans": "baselines.mpck_means",
@@ -124,6 +134,7 @@ _HOME = {
     "Pairs": "pairs",
     "ParquetRows": "stored",
     "Recipe": "readers",
+    "SimulatedPerson": "web",
     "XingMetric": "baselines.xing",
     "clustering_accuracy": "metrics",
     "list_datasets": "datasets",
@@ -136,6 +147,7 @@ _HOME = {
     "run_experiment": "experiments.runner",
     "sample_pairs": "pairs",
     "save": "persist",
+    "select_pairs": "query",
     "write_report": "fit_report",
 } | {name: "exceptions" for name in __all__ if name.endswith(("Error", "Warning"))}
 

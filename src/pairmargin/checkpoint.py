@@ -105,7 +105,12 @@ class Checkpoint:
     """
 
     def __init__(
-        self, folder: str | os.PathLike[str] | None, every: int, settings: dict[str, Any], content: bytes, team: Team = ALONE
+        self,
+        folder: str | os.PathLike[str] | None,
+        every: int,
+        settings: dict[str, Any],
+        content: bytes,
+        team: Team = ALONE,
     ) -> None:
         self.folder, self.every, self.team = None if folder is None else Path(folder), every, team
         if self.folder is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from . import cli_data, cli_experiment, cli_files
+from . import cli_data, cli_experiment, cli_files, cli_label
 from ._version import __version__
 from .cli_help import HELP
 from .exceptions import DatasetError, ExperimentError, MissingPackageError, PairMarginError
@@ -28,7 +29,10 @@ NOT_THE_INPUT = DatasetError, ExperimentError, MissingPackageError
 
 
 class _Commands(TyperGroup):
-    """The commands; what pairmargin or the system refuses becomes one line on stderr and an exit code."""
+    """The commands; what pairmargin or the system refuses becomes one line on stderr and an exit code.
+
+    With ``--json`` the line is an object with the keys ``error`` and ``exit_code``.
+    """
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         typer.echo(HELP, nl=False)
@@ -37,8 +41,11 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except (PairMarginError, OSError) as error:
-            _complain("Error: " + " ".join(str(error).split()))
-            raise typer.Exit(COULD_NOT if isinstance(error, NOT_THE_INPUT) else REFUSED) from error
+            code = COULD_NOT if isinstance(error, NOT_THE_INPUT) else REFUSED
+            message = " ".join(str(error).split())
+            as_json = ctx.meta.get(cli_files.AS_JSON)
+            _complain(json.dumps({"error": message, "exit_code": code}) if as_json else f"Error: {message}")
+            raise typer.Exit(code) from error
         except KeyboardInterrupt as interrupt:
             _complain("Stopped.")
             raise typer.Exit(STOPPED) from interrupt
@@ -56,6 +63,7 @@ app = typer.Typer(
 app.command()(cli_files.fit)
 app.command()(cli_files.predict)
 app.command()(cli_files.evaluate)
+app.command()(cli_label.label)
 app.add_typer(cli_data.app, name="data")
 app.add_typer(cli_experiment.app, name="experiment")
 

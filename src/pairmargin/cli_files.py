@@ -31,7 +31,18 @@ Answers = Annotated[
 Truth = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Labels to score the result by; nothing learns from them.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and progress as JSON lines on stderr.")]
+AS_JSON = "pairmargin.json"  # the key of `ctx.meta` that says whether messages are to be JSON too
+
+
+def _note_json(ctx: typer.Context, wanted: bool) -> bool:
+    ctx.meta[AS_JSON] = wanted
+    return wanted
+
+
+Json = Annotated[
+    bool,
+    typer.Option("--json", callback=_note_json, help="Print one JSON object, and lines of JSON on stderr meanwhile."),
+]
 
 
 def _reading(text: str, metavar: str | None = None, flag: str | None = None) -> Any:
@@ -85,7 +96,7 @@ def fit(
         check_apart(folder / name, data, pairs)
     model = MaxMarginClustering(_number_of(clusters), on_conflict=on_conflict, random_state=seed)
     errors = _console(stderr=True)
-    with new_folder(folder) as beside, _warnings(errors), progress(model, errors, json) as on_row:
+    with new_folder(folder) as beside, _warnings(errors, json), progress(model, errors, json) as on_row:
         result = fit_files(model, data, pairs, sample=sample, options=options, on_row=on_row)
         with refusals(folder):
             write_result(result, beside)
@@ -108,7 +119,7 @@ def predict(
     from .files import predict_file
 
     errors = _console(stderr=True)
-    with _counter(errors, json) as on_items, _warnings(errors):
+    with _counter(errors, json) as on_items, _warnings(errors, json):
         n_items, notes = predict_file(model, data, out, on_items=on_items)
     if json:
         typer.echo(to_json.dumps({"items": n_items, "notes": notes, "out": str(out)}, ensure_ascii=False))
@@ -122,7 +133,7 @@ def evaluate(model: Model, data: Data, pairs: Answers, truth: Truth = None, json
     """Hold a model against answers that it has not learned from: agreement, ROC, reliability."""
     from .files import evaluate_files
 
-    with _warnings(_console(stderr=True)):
+    with _warnings(_console(stderr=True), json):
         result = evaluate_files(model, data, pairs, truth=truth)
     if json:
         typer.echo(to_json.dumps(result.to_dict(), ensure_ascii=False))
@@ -148,7 +159,7 @@ def _console(stderr: bool = False) -> Console:
 
 
 @contextmanager
-def _warnings(console: Console) -> Iterator[None]:
+def _warnings(console: Console, as_json: bool) -> Iterator[None]:
     """A line for each of our warnings instead of a place in the source."""
     import warnings
 
@@ -159,7 +170,8 @@ def _warnings(console: Console) -> Iterator[None]:
         yield
     for each in caught:
         if issubclass(each.category, PairMarginWarning):
-            console.print(f"Warning: {each.message}", style="yellow")
+            line = to_json.dumps({"warning": str(each.message)}) if as_json else f"Warning: {each.message}"
+            console.print(line, style="yellow")
         else:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
 

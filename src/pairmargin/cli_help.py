@@ -4,6 +4,7 @@ COMMANDS = {
     "fit": "Cluster a file by answers: labels, a model, a report and a record, in a folder.",
     "predict": "Write the clusters of a new file.",
     "evaluate": "Hold a model against answers that it has not learned from.",
+    "label": 'Answer "same" or "different" in the browser, and take home the clusters.',
     "demo": "Cluster handwritten digits from 100 answers and write a report.",
     "data": "See which data sets there are, and download them.",
     "experiment": "Run the paper's experiments, and tell what came out.",

@@ -24,9 +24,10 @@ PHASES = {  # of a fit, in their order, and what a person calls them
     "screen": "Comparing starts",
     "judge": "Judging answers",
     "train": "Training",
+    "revise": "Training again",
     "label": "Labelling",
 }
-TRAINING = {"screen", "judge", "train"}  # a fit can be stopped there, and leaves a model
+TRAINING = {"screen", "judge", "train", "revise"}  # a fit can be stopped there, and leaves a model
 EVERY = 10  # iterations that one line of JSON is enough for
 
 
@@ -93,7 +94,7 @@ def _bars(model: MaxMarginClustering, console: Console, shown: bool) -> Iterator
 
 def _steps(model: MaxMarginClustering) -> dict[str, int]:
     """The most rows of each phase; training may end before."""
-    from .estimator import FOLD_ITER, N_FOLDS, SCREEN
+    from .estimator import FOLD_ITER, LESSONS, N_FOLDS, SCREEN
     from .validation import layer_sizes
 
     epochs = model.pretrain_epochs * len(layer_sizes(model.hidden_layer_sizes))
@@ -102,6 +103,7 @@ def _steps(model: MaxMarginClustering) -> dict[str, int]:
         "screen": model.n_init * (min(SCREEN, model.max_iter) + 1),
         "judge": N_FOLDS * (min(FOLD_ITER, model.max_iter) + 1),
         "train": model.max_iter + 1,
+        "revise": LESSONS * (model.max_iter + 1),
     }
 
 

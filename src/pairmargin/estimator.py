@@ -22,7 +22,7 @@ from .checkpoint import NOTHING_KEPT, Checkpoint, Keeper
 from .consensus import Start, consensus_starts
 from .exceptions import InvalidParameterError
 from .inputs import GAUSSIAN, Input, Rows, ScaledRows, Scaling, fingerprint, pieces
-from .labelling import agreeing_labels
+from .labelling import asked_labels
 from .neighbours import nearest_neighbours, neighbour_links
 from .network import Layer, Network
 from .objective import Prices, Problem, pair_margins
@@ -33,7 +33,7 @@ from .start import code_spread, nearest_mean_head, start_head
 from .stored import is_stored, stored_rows
 from .team import Team
 from .threads import threads_for
-from .training import AdamSteps, History, PaperSteps, Steps, settle, train, train_in_batches
+from .training import SETTLED, AdamSteps, History, PaperSteps, Steps, settle, train, train_in_batches
 from .trust import Trust, chances, judged, margins, median_margin, same_chances
 from .validation import (
     AUTO,
@@ -51,10 +51,11 @@ Array = NDArray[Any]
 Callback = Callable[[dict[str, Any]], object]
 
 RAMP = 100  # iterations in which Adam's steps rise to their full size
-SETTLE_RATES = 0.03, 0.005  # Adam's steps for the head and for the layers, while they learn the clusters of the start
+SETTLE_RATES = 0.03, 0.005  # Adam's steps for the head and for the layers, while they learn given clusters
 SCREEN = 25  # iterations after which the best of several starts is known
 N_FOLDS, FOLD_ITER = 3, 50  # parts of the answers, each judged by what so many iterations learn from the others
 FEWEST = 20  # answers that can be judged by each other
+LESSONS = 3  # times that a network is taught the clusters which the answers insist on
 N_NEIGHBORS = 10
 LARGE = 2**25  # numbers in X, above which it is looked at piece by piece
 
@@ -130,7 +131,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         Go on from the last fit instead of starting anew: the way to add pairs.
     callback : callable, optional
         Called with a dict after every epoch and iteration; ``row["phase"]`` is "pretrain", "screen" for the little
-        training that compares starts, "judge" for that which judges answers, or "train". If it returns True, training
+        training that compares starts, "judge" for that which judges answers, "train", or "revise" where
+        the network is trained again because it had not learned what the answers insist on. If it returns True, training
         ends, and `fit` with the best network so far.
     verbose : int, default=0
         1 logs the phases, 2 every tenth iteration, to the logger "pairmargin".
@@ -152,8 +154,9 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     sharpness_, score_unit_ : float
         What makes chances of scores: ``softmax(sharpness_ * scores / score_unit_)``.
     history_ : list of dict
-        A row for the start and for every iteration: objective and its terms (``must_link``, ``cannot_link``,
-        ``free``, ``norm``, ``neighbours``, ``balance``), ``violated_pairs``, ``occupied_clusters``, ``seconds``.
+        A row for the start and for every iteration of the last training: objective and its terms (``must_link``,
+        ``cannot_link``, ``free``, ``norm``, ``neighbours``, ``balance``), ``violated_pairs``, ``occupied_clusters``,
+        ``seconds``.
     pretraining_history_ : list of dict
         A row for every epoch of every RBM: ``layer``, ``epoch``, ``reconstruction_error``, ``seconds``.
     n_iter_, objective_ : int, float
@@ -353,10 +356,13 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             if warm:  # this network has learned from answers that it now judges
                 trust = trust._replace(sharpness=self.sharpness_)
             trusted = Pairs(pairs.index, pairs.same, pairs.weight * trust.trust)
-            tell = self._reporter("train")
+            tell = _Remembering(self._reporter("train"))
+            all_links = sample.in_all(links)
             training_history = self._train(
-                network, x, trusted, sample.in_all(links), rng, on_iteration=tell, keeper=kept.stage("training")
+                network, x, trusted, all_links, rng, on_iteration=tell, keeper=kept.stage("training")
             )
+            if not team.anyone(tell.stopped):
+                network, training_history = self._revise(network, x, trusted, all_links, rng, training_history)
             self._store(scaling, network, history, training_history)
             self._store_labels(network, x, trusted, team)
             self._store_trust(trust, given.is_in(pairs))
@@ -490,12 +496,12 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         return networks
 
     def _settle(self, network: Network, x: Input, start: Start) -> None:
-        """Let the network learn the clusters of a start."""
+        """Let the network learn the clusters of a start, or of a lesson."""
         seen = x if len(start.rows) == x.shape[0] else x.subset(torch.from_numpy(start.rows))
         labels = torch.from_numpy(start.labels).to(network.head.device, torch.long)
         with threads_for(len(labels), *_widths(network)):
             n_steps = settle(network, seen, labels, AdamSteps(network, *SETTLE_RATES), self.weight_penalty)
-        logger.info("the clusters of the start were learned in %d steps", n_steps)
+        logger.info("%d points learned their clusters in %d steps", len(labels), n_steps)
 
     def _sample(self, x: Rows, pairs: Pairs, rng: RandomState) -> Sample:
         """What is looked at as a whole: all of the data, or some of it where it is large."""
@@ -540,6 +546,32 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         trust = judged(ends, pairs.same)
         logger.info("%.0f %% of the answers seem wrong", 100 * trust.error_rate)
         return trust
+
+    def _revise(
+        self, network: Network, x: Rows, pairs: Pairs, links: torch.Tensor | None, rng: RandomState, history: History
+    ) -> tuple[Network, History]:
+        """Teach the network the clusters that the answers insist on, as long as that lowers the objective.
+
+        A margin only pulls at the ends of an answer that is not kept; a lesson says where to, and leads out of a local
+        minimum. The network that is best, and the history of its last training. Large data have no lessons: few of
+        their points are asked about, and all would be trained on again.
+        """
+        tell, asked = _Remembering(self._reporter("revise")), pairs.points
+        if not len(asked) or self._is_large(x):
+            return network, history
+        seen = x.subset(torch.from_numpy(asked))
+        for _ in range(LESSONS):
+            scores = network.scores(seen).cpu().numpy()
+            labels = asked_labels(scores, pairs, self.answer_price)
+            if (scores.argmax(1) == labels).mean() >= SETTLED or Team.current().anyone(tell.stopped):
+                break
+            pupil = network.copy()
+            self._settle(pupil, seen, Start(np.arange(len(asked)), labels))
+            course = self._train(pupil, x, pairs, links, rng, on_iteration=tell)
+            if _lowest(course) >= _lowest(history):
+                break
+            network, history = pupil, course
+        return network, history
 
     def _train(
         self,
@@ -623,8 +655,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             best.append(scores.argmax(1))
             margin.append(margins(scores))
         asked = network.scores(x.subset(torch.from_numpy(pairs.points)))
-        labels = team.put_together(torch.cat(best), x.shape[0])
-        self.labels_ = agreeing_labels(labels.cpu().numpy(), asked.cpu().numpy(), pairs, self.answer_price)
+        self.labels_ = team.put_together(torch.cat(best), x.shape[0]).cpu().numpy()
+        self.labels_[pairs.points] = asked_labels(asked.cpu().numpy(), pairs, self.answer_price)
         self.n_clusters_found_ = len(np.unique(self.labels_))
         self.score_unit_ = median_margin(team.put_together(torch.cat(margin), x.shape[0]))
 
@@ -682,6 +714,17 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             with threads_for(piece.shape[0], *_widths(network)):
                 found.append(of(network, piece).cpu().numpy())
         return np.concatenate(found)
+
+
+class _Remembering:
+    """A callback that remembers whether it has asked to stop."""
+
+    def __init__(self, callback: Callback) -> None:
+        self.callback, self.stopped = callback, False
+
+    def __call__(self, row: dict[str, Any]) -> bool:
+        self.stopped = self.callback(row) is True
+        return self.stopped
 
 
 def _lowest(history: History) -> float:

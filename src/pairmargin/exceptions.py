@@ -10,11 +10,13 @@ PairMarginError
 ├── ExperimentError (also RuntimeError)       an experiment that cannot run or be told
 ├── MissingPackageError (also ImportError)    a package of an extra that is not installed
 ├── ModelFileError (also ValueError)          a model file that is damaged or not ours
+├── SessionError (also RuntimeError)          a labelling session that cannot be opened or gone on with
 ├── OutputError (also OSError)                a file that cannot be written
 └── TeamError (also RuntimeError)             processes that cannot work together
 
 PairMarginWarning (UserWarning)
-└── FewDistinctPointsWarning                  fewer distinct points than clusters
+├── FewDistinctPointsWarning                  fewer distinct points than clusters
+└── FewQuestionsWarning                       fewer questions left than asked for
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ __all__ = [
     "DatasetError",
     "ExperimentError",
     "FewDistinctPointsWarning",
+    "FewQuestionsWarning",
     "InvalidDataError",
     "InvalidPairsError",
     "InvalidParameterError",
@@ -36,6 +39,7 @@ __all__ = [
     "OutputError",
     "PairMarginError",
     "PairMarginWarning",
+    "SessionError",
     "TeamError",
 ]
 
@@ -76,6 +80,10 @@ class ModelFileError(PairMarginError, ValueError):
     """A model file that is damaged, truncated, too new or not ours."""
 
 
+class SessionError(PairMarginError, RuntimeError):
+    """A labelling session that cannot be opened, or whose learning has failed."""
+
+
 class OutputError(PairMarginError, OSError):
     """A file that cannot be written: no permission, a full disk, something in the way."""
 
@@ -94,6 +102,10 @@ class PairMarginWarning(UserWarning):
 
 class FewDistinctPointsWarning(PairMarginWarning):
     """There are fewer distinct points than clusters asked for."""
+
+
+class FewQuestionsWarning(PairMarginWarning):
+    """There are fewer questions left to ask than were asked for."""
 
 
 def unknown_name(what: str, name: object, known: Iterable[str]) -> str:

@@ -15,6 +15,8 @@ EXTRAS = {  # what a package is imported as, and the extra of ours that brings i
     "sentence_transformers": "text",
     "matplotlib": "plots",
     "umap": "umap",
+    "starlette": "web",
+    "uvicorn": "web",
 }
 
 

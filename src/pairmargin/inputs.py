@@ -350,7 +350,8 @@ def are_principal_components(x: NDArray[Any] | StoredRows, variance: NDArray[Any
     """
     places = np.flatnonzero(variance > np.finfo(x.dtype).eps * variance.max(initial=0))
     places = places[:: -(-len(places) // SAMPLE[1]) or 1]
-    if len(places) < 3 or scipy.stats.spearmanr(variance[places], np.arange(len(places))).statistic > IN_ORDER:
+    spread = variance[places]
+    if len(places) < 3 or np.ptp(spread) == 0 or scipy.stats.spearmanr(spread, places).statistic > IN_ORDER:
         return False
     some = np.arange(0, x.shape[0], -(-x.shape[0] // SAMPLE[0]))
     rows = (x[some] if isinstance(x, np.ndarray) else x.take(some))[:, places]

@@ -24,24 +24,21 @@ Array = NDArray[Any]
 SWEEPS = 50  # enough to end in practice; a bound in case rounding goes in circles
 
 
-def agreeing_labels(best: Array, scores: Array, pairs: Pairs, price: float) -> Array:
-    """The clusters (n,) of points, from the best of each, the scores (p, K) of ``pairs.points``, and the answers.
+def asked_labels(scores: Array, pairs: Pairs, price: float) -> Array:
+    """The clusters (p,) of ``pairs.points``, from their scores (p, K) and the answers.
 
     Whole components of the must-links move first, then points one by one: only together can the points of a component
     change their mind, and only alone can one of them leave it.
     """
-    asked = pairs.points
-    if not len(asked) or not price:
+    best: Array = scores.argmax(1)
+    if not len(best) or not price:
         return best
-    place = np.searchsorted(asked, pairs.index)  # (m, 2) among the points that were asked about
+    place = np.searchsorted(pairs.points, pairs.index)  # (m, 2) among the points that were asked about
     unary = scores.astype(np.float64)
     answers = Pairs(place, pairs.same, price * pairs.weight)
-    links = _signed(answers.index, np.where(answers.same, 1, -1) * answers.weight, len(asked))
-    starts = best[asked], _by_components(unary, answers)
-    found = [_climb(unary, links, labels) for labels in starts]
-    labels = best.copy()
-    labels[asked] = max(found, key=lambda each: _worth(unary, links, each))
-    return labels
+    links = _signed(answers.index, np.where(answers.same, 1, -1) * answers.weight, len(best))
+    found = [_climb(unary, links, labels) for labels in (best, _by_components(unary, answers))]
+    return max(found, key=lambda labels: _worth(unary, links, labels))
 
 
 def _by_components(unary: Array, pairs: Pairs) -> Array:

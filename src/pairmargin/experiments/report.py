@@ -12,7 +12,7 @@ import pandas as pd
 
 from ..exceptions import ExperimentError
 from ..report import Judgement, Judgements, Pictures, Report, Section, Table, make_folder, write
-from . import figures, leaderboard_report
+from . import figures, leaderboard_report, questions_report
 from .claims import RIVALS, SLIGHT, SUBJECTS, Finding, judge
 from .leaderboard import Leaderboard
 from .specs import BALANCED, EXPERIMENTS, METHODS, N_HELD_OUT, N_IMAGES, WIDEST_METRIC, Cell, Experiment
@@ -62,7 +62,7 @@ _CLAIMS = (
 def write_report(results: str | os.PathLike[str]) -> Path:
     """Write what the results say: ``report.html``, ``figures/*`` as PNG and PDF, and every table that a page shows.
 
-    Those are ``table2.md``, ``parts.md`` and ``leaderboard.md``.
+    Those are ``table2.md``, ``parts.md``, ``leaderboard.md`` and ``questions.md``, which is not on the page.
 
     Parameters
     ----------
@@ -88,6 +88,10 @@ def write_report(results: str | os.PathLike[str]) -> Path:
         figures.save(figure, folder / "figures")
     if board:
         leaderboard_report.save(board, folder / "figures")
+    asked = questions_report.answers_asked_for(everything)
+    if not asked.empty:
+        questions_report.save(asked, folder / "figures")
+        tables[questions_report.NAME] = [questions_report.table(asked)]
     for name, halves in tables.items():
         (folder / f"{name}.md").write_text("\n".join(map(markdown, halves)), encoding="utf-8")
     return write(report, folder, FILE)

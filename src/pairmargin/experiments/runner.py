@@ -14,7 +14,7 @@ import platform
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -38,6 +38,7 @@ from ..metrics import PairRoc, clustering_accuracy, pair_roc
 from ..threads import threads_for
 from ..validation import POSITIVE, Rules, check_rules, integer
 from . import specs
+from .questions import curves, follow
 from .specs import Cell, Result, Task
 from .store import FALSE_POSITIVE_RATES, KEY, Row, Store
 from .unfinished import LIMIT, TooSlow, Unfinished, processor_limit
@@ -259,8 +260,11 @@ def _outcomes(
     # One cell a batch: a batch comes back as a whole, so a kill would cost more than the cells that are running. None
     # is handed out before its turn: what has been too slow until then decides whether it is tried.
     parallel = joblib.Parallel(n_jobs=n_jobs, batch_size=1, pre_dispatch=n_jobs, return_as="generator_unordered")
+    jobs = (joblib.delayed(_attempt)(curve, limit, unfinished.hopeless(curve[0])) for curve in curves(cells))
     try:
-        yield from parallel(joblib.delayed(_attempt)(cell, limit, unfinished.hopeless(cell)) for cell in cells)
+        with closing(parallel(jobs)) as done:
+            for outcomes in done:
+                yield from outcomes
     except BrokenProcessPool as error:
         raise ExperimentError(
             f"a worker process died, perhaps for want of memory ({' '.join(str(error).split())}); what is done is "
@@ -268,16 +272,22 @@ def _outcomes(
         ) from error
 
 
-def _attempt(cell: Cell, limit: float = LIMIT, hopeless: str | None = None) -> tuple[Cell, Outcome]:
-    """A cell with what it gave, or with what went wrong: one method's failure is no reason to lose the others."""
-    if hopeless:
-        return cell, NoResult(hopeless)
+def _attempt(cells: Sequence[Cell], limit: float = LIMIT, hopeless: str | None = None) -> list[tuple[Cell, Outcome]]:
+    """Cells with what they gave, or with what went wrong: one method's failure is no reason to lose the others."""
+    outcomes: dict[Cell, Outcome] = {}
+    reason: Outcome
     try:
-        return cell, measure(cell, limit)
+        if hopeless:
+            return [(cell, NoResult(hopeless)) for cell in cells]
+        if cells[0].drawing not in specs.ASKED:
+            return [(cell, measure(cell, limit)) for cell in cells]
+        outcomes.update((row.cell, row) for row in measure_curve(cells, limit))
+        reason = "the curve ended before it"
     except TooSlow as slow:
-        return cell, NoResult(str(slow))
+        reason = NoResult(str(slow))
     except Exception as error:
-        return cell, f"{type(error).__name__}: {' '.join(str(error).split())}"
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    return [(cell, outcomes.get(cell, reason)) for cell in cells]
 
 
 def measure(cell: Cell, limit: float = LIMIT) -> Row:
@@ -306,6 +316,14 @@ def measure(cell: Cell, limit: float = LIMIT) -> Row:
             labels, scores = specs.METHODS[cell.method].cluster(task)
             seconds = time.perf_counter() - began
     return scored(cell, task, (labels, scores), seconds, memory.peak)
+
+
+def measure_curve(cells: Sequence[Cell], limit: float = LIMIT) -> Iterator[Row]:
+    """Compute the cells of one curve of questions, with one thread; each of them may take ``limit`` seconds."""
+    _import_methods()
+    with threads_for(1), threadpool_limits(1), processor_limit(limit * len(cells)), PeakMemory() as memory:
+        for cell, task, result, seconds in follow(cells):
+            yield scored(cell, task, result, seconds, memory.peak)
 
 
 def scored(

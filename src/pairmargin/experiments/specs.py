@@ -1,11 +1,13 @@
 """What is run: the data sets, the methods and the cells of every table and figure of the paper's section 4, and ours.
 
 A cell is one method on one draw of a data set: its answers, its start and, on MNIST, its images all follow from the
-seed. The true labels draw the answers and score the result; no method sees them. Answers are drawn in one of two ways:
+seed. The true labels draw the answers and score the result; no method sees them. Answers are drawn in one of two ways,
+or one by one asked for by a strategy of `select_pairs`:
 
 =========  ==============================================================================
 balanced   half of them "same", half "different"
 uniform    evenly among all pairs, as they come: of K classes of one size, 1 in K is "same"
+asked-…    what the strategy of this name has asked for: see `questions`
 =========  ==============================================================================
 """
 
@@ -25,6 +27,7 @@ from ..pairs import Pairs, sample_pairs
 
 Array = NDArray[Any]
 BALANCED, UNIFORM = DRAWINGS = ("balanced", "uniform")
+ASKED = {f"asked-{name}": name for name in ("default", "random", "uncertain", "explore", "min-max", "npu")}
 UCI = ("glass", "wdbc", "wine", "sonar", "segmentation")
 N_HELD_OUT = 1_000  # pairs to score on, where the paper does not say how many
 IMAGES = ("mnist", "coil20", "coil100")
@@ -354,6 +357,12 @@ MNIST = {"mnist": (200, 500, 1000, 2000, 5000)}
 COIL20 = {"coil20": (200, 400, 1000, 2000, 4000)}
 COIL100 = {"coil100": (500, 1000, 2000, 4000, 8000)}
 
+QUESTIONS = {
+    dataset: (25, 50, 100, 250, 500, *((1000,) if dataset == "mnist" else ()))
+    for dataset in RARER_PAIRS
+    if dataset != "coil100"
+}
+
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
     for experiment in (
@@ -384,6 +393,14 @@ EXPERIMENTS: dict[str, Experiment] = {
             COMPARED,
             seeds=5,
             drawings=DRAWINGS,
+        ),
+        Experiment(
+            "questions",
+            "Questions: which strategy needs the fewest",
+            QUESTIONS,
+            ("pairmargin",),
+            seeds=5,
+            drawings=tuple(ASKED),
         ),
     )
 }

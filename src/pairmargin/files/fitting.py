@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from ..estimator import MaxMarginClustering
 from ..metrics import clustering_accuracy
 from ..pairs import Pairs
 from ..readers import Items, Recipe, read_items, read_pairs
+from ..readers.folders import fingerprint
 from .labels import Array, Labels, label, with_known
 
 OnRow = Callable[[dict[str, Any]], object]
@@ -170,18 +170,6 @@ def truth_scores(truth: Array, cluster: Array) -> dict[str, float]:
         "adjusted_rand": float(adjusted_rand_score(names, found)),
         "normalized_mutual_information": float(normalized_mutual_info_score(names, found)),
     }
-
-
-def fingerprint(path: Path) -> dict[str, Any]:
-    """Path, size and sha256 of a file, or of the names and contents of all files in a folder."""
-    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
-    total, size = hashlib.sha256(), 0
-    for file in files:
-        with file.open("rb") as content:
-            digest = hashlib.file_digest(content, "sha256")
-        size += file.stat().st_size
-        total.update(f"{file.relative_to(path).as_posix()}\0{digest.hexdigest()}\n".encode())
-    return {"path": str(path), "bytes": size, "sha256": total.hexdigest() if path.is_dir() else digest.hexdigest()}
 
 
 class _Clock:

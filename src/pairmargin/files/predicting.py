@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..persist import load, load_recipe
+from ..readers.parts import ahead
 from ..writing import check_apart, new_file, refusals
 from .labels import ROWS, label, write_header, write_rows
 
@@ -43,7 +44,7 @@ def predict_file(
     n_items, notes = 0, list[str]()
     with new_file(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
         write_header(file)
-        for piece in recipe.batches(data, rows=ROWS):
+        for piece in ahead(recipe.batches(data, rows=ROWS)):
             labels = label(network, piece.features)
             with refusals(path):
                 write_rows(file, piece.ids, labels)

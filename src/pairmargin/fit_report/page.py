@@ -20,6 +20,7 @@ from ..metrics import clustering_accuracy
 from ..pairs import Pairs
 from ..readers import Items
 from ..report import Report, Section, templates
+from ..writing import new_file, refusals
 from .faces import shortened
 from .findings import Findings, Labels
 from .point_map import point_map
@@ -113,7 +114,8 @@ def write_report(
         random_state=random_state,
     )
     page = Path(path)
-    page.write_bytes(html.encode("utf-8", errors="replace"))  # names of files need not be text
+    with new_file(page) as beside, refusals(page):
+        beside.write_bytes(html.encode("utf-8", errors="replace"))  # names of files need not be text
     return page
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..looks import parts_of
-from ..query import open_questions
+from ..query.landmarks import open_questions
 from ..report import Chart, Section, Series
 from .blocks import DOUBTFUL, SURE, Crossing, PairCard, PairCards, Profile, Profiles, Size, Sizes
 from .faces import Face, face, shortened

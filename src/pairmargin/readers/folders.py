@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ..exceptions import InvalidParameterError
 from .parts import Array, counted, labels_of, listed
@@ -43,3 +45,15 @@ def folder_labels(paths: Sequence[Path], truth: str | None) -> Array | None:
     if truth != "folder":
         raise InvalidParameterError(f'truth={truth!r} must be "folder" for files: the folder that each one is in')
     return labels_of([path.parent.name for path in paths])
+
+
+def fingerprint(path: Path) -> dict[str, Any]:
+    """Path, size and sha256 of a file, or of the names and contents of all files in a folder."""
+    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+    total, size = hashlib.sha256(), 0
+    for file in files:
+        with file.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256")
+        size += file.stat().st_size
+        total.update(f"{file.relative_to(path).as_posix()}\0{digest.hexdigest()}\n".encode())
+    return {"path": str(path), "bytes": size, "sha256": total.hexdigest() if path.is_dir() else digest.hexdigest()}

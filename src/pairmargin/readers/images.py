@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -96,11 +97,29 @@ def pixels(path: Path, size: int, colour: bool) -> Array:
 
 def thumbnail(path: Path, size: int) -> Any | None:
     """An image of Pillow's of at most ``size`` pixels a side, as wide and high as it is; None if it cannot be read."""
-    library = need("PIL.Image", "reading images")
     try:
-        image = _opened(library, path, "RGB", size)
+        return _shrunk(path, size)
     except _UnreadableError:
         return None
+
+
+def picture(path: Path, size: int) -> tuple[bytes, str]:
+    """An image for the eye, of at most ``size`` pixels a side, as a file of its own and its type.
+
+    It is drawn anew, so nothing else that the file may hold goes along: no place where it was taken, no script.
+    """
+    try:
+        image = _shrunk(path, size)
+    except _UnreadableError as error:
+        raise InvalidDataError(f"{path.name} cannot be shown: {error}") from error
+    file, is_small = io.BytesIO(), max(image.size) < size
+    image.save(file, "PNG") if is_small else image.save(file, "JPEG", quality=88)
+    return file.getvalue(), "image/png" if is_small else "image/jpeg"
+
+
+def _shrunk(path: Path, size: int) -> Any:
+    library = need("PIL.Image", "reading images")
+    image = _opened(library, path, "RGB", size)
     image.thumbnail((size, size), library.Resampling.LANCZOS)
     return image
 

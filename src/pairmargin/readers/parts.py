@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from ..exceptions import InvalidDataError, InvalidParameterError
 
 Array = NDArray[Any]
+T = TypeVar("T")
 Options = dict[str, Any]  # what `read_items` was asked for, by the names of its parameters
 State = tuple[dict[str, Any], dict[str, Array]]  # what JSON can hold, and arrays
 
@@ -119,3 +121,12 @@ def spans(length: int, rows: int | None) -> Iterator[slice]:
 def labels_of(values: Sequence[str | None]) -> Array:
     """Labels as text, with None where there is none."""
     return np.array(values, dtype=object if None in values else str)
+
+
+def ahead(pieces: Iterator[T]) -> Iterator[T]:
+    """The same pieces, each made in a thread of its own while the one before is worked on."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, pieces, None)
+        while (piece := coming.result()) is not None:
+            coming = pool.submit(next, pieces, None)
+            yield piece

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from ..exceptions import InvalidDataError, InvalidParameterError, unknown_name
 from ..extras import need
 from .csv_files import MISSING, TextTable
-from .parts import Options, check_distinct, listed
+from .parts import Options, ahead, check_distinct, listed
 
 BUFFER = 2**18  # bytes of each column of a Parquet file that are read at a time
 
@@ -213,7 +213,7 @@ def in_pieces(file: TableFile, columns: list[str], kinds: Mapping[str, str], row
     if rows is None:
         held = [file.read(columns, kinds)]
     else:
-        for batch in file.batches(columns, kinds, rows):
+        for batch in ahead(file.batches(columns, kinds, rows)):
             held.append(arrow.Table.from_batches([batch]))
             while sum(map(len, held)) >= rows:
                 table = arrow.concat_tables(held)

@@ -1,4 +1,4 @@
-"""Which pairs to ask about next: chances in, pairs out."""
+"""Questions for a page that is read once: doubtful points beside typical ones, where only some have chances."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .pairs import Pairs
+from ..pairs import Pairs
+from .known import Known
 
 Array = NDArray[Any]
 
@@ -59,10 +60,10 @@ def open_questions(
         return np.empty((0, 2), dtype=int), np.empty(0)
     same = chances @ landmark_chances.T  # (r, l)
     index = np.stack(np.broadcast_arrays(rows[:, None], landmarks[None]), axis=-1)  # (r, l, 2)
-    closed = follows(pairs, index.reshape(-1, 2)).reshape(same.shape)
-    group = pairs.components(int(max(index.max(), pairs.index.max(initial=0))) + 1)
-    settled = np.isin(group[rows], group[landmarks])  # its cluster is known as surely as a landmark's
-    doubt = np.where(closed | settled[:, None], 1.0, np.abs(same - 0.5))
+    known = Known(pairs, int(max(index.max(), pairs.index.max(initial=0))) + 1)
+    is_open = known.is_open(index.reshape(-1, 2)).reshape(same.shape)
+    settled = np.isin(known.group[rows], known.group[landmarks])  # its cluster is known as surely as a landmark's
+    doubt = np.where(is_open & ~settled[:, None], np.abs(same - 0.5), 1.0)
     opponent = doubt.argmin(1)
     doubt = doubt[np.arange(len(rows)), opponent]
     order = np.argsort(doubt, kind="stable")
@@ -70,24 +71,6 @@ def open_questions(
     chosen = _spread_out(order, _borders(chances), n_questions)
     chosen = chosen[np.argsort(doubt[chosen], kind="stable")]
     return index[chosen, opponent[chosen]], same[chosen, opponent[chosen]]
-
-
-def follows(pairs: Pairs, index: Array) -> Array:
-    """Whether the answer to each pair (m, 2) of rows follows from the answers that were given.
-
-    Parameters
-    ----------
-    pairs : Pairs
-    index : ndarray of shape (m, 2)
-
-    Returns
-    -------
-    known : ndarray of shape (m,)
-    """
-    n = int(max(index.max(initial=0), pairs.index.max(initial=0))) + 1
-    group = pairs.components(n)
-    apart, asked = (np.sort(group[each], axis=1) @ (n, 1) for each in (pairs.cannot_link, index))
-    return np.asarray((group[index[:, 0]] == group[index[:, 1]]) | np.isin(asked, apart))
 
 
 def _borders(chances: Array) -> Array:

@@ -1,0 +1,78 @@
+"""``pairmargin label``. Heavy imports stand inside the command, as in `cli`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .cli_files import Data, _console, _reading, _tell_notes
+
+
+def label(
+    data: Data,
+    clusters: Annotated[
+        int | None,
+        typer.Option(metavar="K", min=1, show_default="8, or as the session has it", help="The most clusters."),
+    ] = None,
+    session: Annotated[
+        Path | None, typer.Option(metavar="DIR", show_default="DATA-session", help="Where everything is kept.")
+    ] = None,
+    port: Annotated[int, typer.Option(metavar="P", min=0, max=65535, help="Of the page; 0 takes a free one.")] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the link.")] = False,
+    host: Annotated[
+        str, typer.Option(metavar="H", help="0.0.0.0 opens the page to the local network, for those with the link.")
+    ] = "127.0.0.1",
+    overlap: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of questions that somebody else has answered already.")
+    ] = 0.0,
+    pairs: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Answers to begin with: a table with a, b and same.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same seed and answers, same questions.")] = 0,
+    id: Annotated[str | None, _reading("The column with the ids; else rows are counted from 0.", "COLUMN")] = None,
+    text: Annotated[str | None, _reading("The column with texts to learn from.", "COLUMN")] = None,
+    columns: Annotated[list[str] | None, _reading("Read this column; say it again for more.", "COLUMN")] = None,
+    exclude: Annotated[list[str] | None, _reading("Leave this column out; again for more.", "COLUMN")] = None,
+    kind: Annotated[str | None, _reading("What to read of a folder that has both.", "image|text")] = None,
+    embed: Annotated[str | None, _reading("What texts become.", "tfidf|sentence")] = None,
+    size: Annotated[int | None, _reading("Pixels a side that images are stretched to.")] = None,
+    colour: Annotated[bool, _reading("Keep the colours of images.", flag="--colour")] = False,
+    array: Annotated[str | None, _reading("The array with the vectors, of several.", "NAME")] = None,
+    encoding: Annotated[str | None, _reading("Of text tables and texts; else utf-8.", "NAME")] = None,
+    separator: Annotated[str | None, _reading("Of text tables; else found out.", "CHARACTER")] = None,
+    sheet: Annotated[str | None, _reading("Of an Excel file; else the first.", "NAME")] = None,
+) -> None:
+    """Answer "same" or "different" in the browser, and take home the clusters."""
+    from .extras import need
+
+    need("uvicorn", "the page")
+    need("starlette.applications", "the page")
+    import webbrowser
+
+    from .web.security import is_loopback, new_token
+    from .web.serving import listening, open_session, serve
+
+    given = {"id": id, "text": text, "columns": columns, "exclude": exclude, "kind": kind, "embed": embed, "size": size}
+    given |= {"colour": colour or None, "array": array, "encoding": encoding, "separator": separator, "sheet": sheet}
+    options = {name: value for name, value in given.items() if value is not None}
+    folder = session or Path(f"{data.resolve().stem}-session")
+    console = _console()
+    with listening(host, port) as sock:
+        opened, faces = open_session(data, folder, clusters, options, random_state=seed, overlap=overlap)
+        with opened:
+            console.print(f"{len(opened.ids):,} items from {data}; the session is in {folder}")
+            _tell_notes(faces.items.notes, console)
+            if pairs is not None:
+                console.print(f"{opened.import_pairs(pairs):,} answers from {pairs}")
+
+            def on_start(link: str) -> None:
+                console.print(f"Open {link}", style="bold")
+                if not is_loopback(host):
+                    console.print("Whoever has this link can see the data and answer.", style="yellow")
+                console.print("Ctrl-C ends it. Every answer is kept.")
+                if not no_browser:
+                    webbrowser.open(link)
+
+            serve(opened, faces, sock, new_token(), on_start)

@@ -1,0 +1,166 @@
+"""Our own strategy: the point that teaches most, beside the cluster where it most likely belongs.
+
+Every cluster has a *core*: the largest group that is known to lie there, or, at first, its most typical point. A point
+is put beside the core of its likeliest cluster, then of the second; one or two questions tell where it belongs, and
+with it whatever is known of the core.
+
+What a point teaches is summed up over the points that resemble it: how doubtful they are, times by how much it is more
+like them than anything known is. At first all are in doubt a little and nothing is known, so that it is the typical
+points of dense regions that come first; when these are known, it is the doubtful ones on the borders. As with
+normalised point-based uncertainty (Xiong, Azimi, Fern 2014), it is divided by the number of questions that the point
+is expected to take.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.random import RandomState
+from numpy.typing import NDArray
+
+from .known import Known
+from .neighbourhoods import expected_questions
+from .view import View
+
+Array = NDArray[Any]
+
+DOUBT = 0.5  # about a point of which the model is sure, while nothing is known
+
+
+def ask_what_teaches_most(view: View, known: Known, n: int, rng: RandomState) -> Array:
+    """The points that teach most, each beside the core of its likeliest cluster."""
+    found: Array = np.empty((0, 2), dtype=np.int64)
+    cores = Cores(view, known)
+    while len(found) < n:
+        is_open = known.is_open_to(cores.groups)  # (n, cores)
+        is_open[found.ravel()] = False  # of several at once, one about each point
+        seen = cores.is_settled.copy()
+        seen[found[:, 0]] = True
+        asked = max(_point(view, known, cores, is_open, seen), _two_cores(view, cores, is_open))
+        if not asked[0] > 0:
+            return np.concatenate([found, known.draw(n - len(found), rng)])
+        found = np.concatenate([found, [asked[1]]])
+        known.close(found[-1:])
+    return found
+
+
+def _point(view: View, known: Known, cores: Cores, is_open: Array, seen: Array) -> tuple[float, tuple[int, int]]:
+    """The best question about a point beside a core, and what it is worth."""
+    worth: Array = teaching(view.likeness, cores.doubt, seen) / expected_questions(cores.chance)
+    chance = np.where(is_open & ~cores.is_settled[:, None], cores.chance, 0)
+    worth = np.bincount(known.group, worth)[known.group]  # one answer tells where all of a group belong
+    i = int(np.where(chance.max(1) > 0, worth, -1).argmax())
+    return (float(worth[i]) if chance[i].max() > 0 else 0.0), (i, int(cores.representative[chance[i].argmax()]))
+
+
+def _two_cores(view: View, cores: Cores, is_open: Array) -> tuple[float, tuple[int, int]]:
+    """The best question about two cores, and what it is worth: the points that may belong with either.
+
+    Likely rivals come first, so the more others a core is known to be different from, the less likely it is to be the
+    same as one more. But when there are more cores than clusters some of them must be the same, and finding out which
+    comes before all else.
+    """
+    free = cores.chance[~cores.is_settled]
+    n_rivals = cores.is_different.sum(1)
+    between = free.T @ free / (1 + np.minimum(n_rivals[:, None], n_rivals))  # (cores, cores)
+    np.fill_diagonal(between, 0)
+    if len(cores.groups) > view.n_clusters:
+        mass = np.maximum(cores.chance.sum(0), 1)
+        between = len(view.codes) * between / np.minimum(mass[:, None], mass)
+    between = np.where(is_open[cores.representative], between, 0)
+    a, b = np.unravel_index(between.argmax(), between.shape)
+    return float(between[a, b]), (int(cores.representative[a]), int(cores.representative[b]))
+
+
+def teaching(likeness: sp.csr_array, doubt: Array, seen: Array) -> Array:
+    """What is learned from knowing where a point belongs, if some have been seen already, (n,)."""
+    cover = likeness[seen].max(axis=0).toarray().ravel() if seen.any() else np.zeros(len(doubt))
+    news = np.maximum(likeness.data - cover[likeness.indices], 0)
+    return np.asarray(sp.csr_array((news, likeness.indices, likeness.indptr), likeness.shape) @ doubt)
+
+
+class Cores:
+    """A core for every cluster, and more where a cluster is known to hold different things.
+
+    Attributes
+    ----------
+    groups : ndarray of shape (c,)
+    home : ndarray of shape (c,)
+        The cluster that a core lies in.
+    representative : ndarray of shape (c,)
+        The most typical point of a core.
+    is_different : ndarray of shape (c, c)
+        Which cores are known to be different.
+    is_settled : ndarray of shape (n,)
+        Whether a point is in a core.
+    chance : ndarray of shape (n, c)
+        The chance that a point belongs with a core, given what it is known to be different from.
+    doubt : ndarray of shape (n,)
+        How much is to be learned about a point itself.
+    """
+
+    def __init__(self, view: View, known: Known) -> None:
+        typical = view.typicality
+        self.groups, self.home = _find(view, known)
+        place = np.full(len(known.size), -1)
+        place[self.groups] = np.arange(len(self.groups))
+        core = place[known.group]  # (n,) of a point, or −1
+        self.is_settled: Array = core >= 0
+        members = np.flatnonzero(self.is_settled)
+        order = members[np.argsort(-typical[members], kind="stable")]
+        self.representative: Array = np.empty(len(self.groups), dtype=np.int64)
+        self.representative[core[order[::-1]]] = order[::-1]  # the last to be written is the most typical
+        is_different = known.is_different_from(self.groups)  # (n, c)
+        self.is_different: Array = is_different[self.representative]
+        self.chance = self._chances(view, core, is_different)
+        least = DOUBT / (1 + len(members) / len(self.groups))  # it fades with the points of every core
+        self.doubt: Array = np.where(self.is_settled, 0, np.maximum(1 - self.chance.max(1), least))
+
+    def _chances(self, view: View, core: Array, is_different: Array) -> Array:
+        chance = view.chances[:, self.home] * self._shares(view, core)
+        chance = np.where(is_different, 0, chance + 1e-9)
+        total = chance.sum(1, keepdims=True)
+        return np.asarray(np.divide(chance, total, out=np.zeros_like(chance), where=total > 0))
+
+    def _shares(self, view: View, core: Array) -> Array:
+        """How several cores share a cluster: each has the points that are nearest to it, (n, c)."""
+        share = np.ones((len(core), len(self.groups)))
+        for cluster in np.flatnonzero(np.bincount(self.home) > 1):
+            rivals = np.flatnonzero(self.home == cluster)
+            gap = np.column_stack([_squared_distance(view.codes, view.codes[core == c]) for c in rivals])
+            near = np.exp(-(gap - gap.min(1, keepdims=True)) / (np.median(gap) or 1.0))
+            share[:, rivals] = near / near.sum(1, keepdims=True)
+        return share
+
+
+def _find(view: View, known: Known) -> tuple[Array, Array]:
+    """The cores and their clusters."""
+    n_clusters = view.chances.shape[1]
+    touched = np.union1d(np.flatnonzero(known.size > 1), known.different.ravel())
+    members = sp.csr_array((np.ones(len(known.group)), (known.group, np.arange(len(known.group)))))
+    home = (members @ view.chances)[touched].argmax(1)
+    typical = np.zeros(len(known.size))
+    np.maximum.at(typical, known.group, view.typicality)
+    first = np.unique(known.group, return_index=True)[1]
+    is_different = known.is_different_from(touched)[first]  # (groups, touched)
+    chosen: dict[int, int] = {}  # group → cluster
+    for place in np.lexsort((-typical[touched], -known.size[touched])):
+        group, cluster = int(touched[place]), int(home[place])
+        mates = [other for other, where in chosen.items() if where == cluster]
+        tried = is_different[list(chosen), place].sum()  # beside two cores and the same as neither: something new
+        if all(is_different[other, place] for other in mates) and (not mates or known.size[group] > 1 or tried > 1):
+            chosen[group] = cluster
+    best = np.where(np.isin(known.group, list(chosen)), -1, view.chances.argmax(1))
+    for cluster in sorted(set(range(n_clusters)) - set(chosen.values())):
+        own = np.flatnonzero(best == cluster)
+        if len(own):
+            chosen[int(known.group[own[view.typicality[own].argmax()]])] = cluster
+    return np.array(list(chosen)), np.array(list(chosen.values()))
+
+
+def _squared_distance(codes: Array, others: Array) -> Array:
+    """From the nearest of others, (n,)."""
+    products = codes @ others.T
+    return np.asarray(((codes**2).sum(1)[:, None] - 2 * products + (others**2).sum(1)).min(1).clip(0))

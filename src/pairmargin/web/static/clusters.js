@@ -1,0 +1,160 @@
+// Clusters: a shelf for each, the most certain first. Dragging an item elsewhere becomes answers.
+
+import { complain, get, post } from "./api.js";
+import { button, element, say } from "./dom.js";
+import { largeFace, tile } from "./faces.js";
+import { count, number, percent, word } from "./words.js";
+
+let view = null;
+let dragged = null;
+
+export async function show(root, state) {
+  const steps = element("div", { class: "row" });
+  const shelves = element("div", { class: "shelves" });
+  root.append(element("div", { class: "head" }, element("h1", {}, word("clusters")), steps),
+    element("p", { class: "hint" }, word("dragHint")), shelves);
+  view = { shelves, steps, list: [], waiting: false };
+  showNumber(state);
+  await load();
+  return () => { view = null; };
+}
+
+export function update(state, isNew) {
+  if (!view) return;
+  showNumber(state);
+  const isBusy = dragged !== null || document.querySelector("dialog[open]") || view.shelves.contains(document.activeElement);
+  view.waiting = view.waiting || isNew;
+  if (view.waiting && !isBusy) { view.waiting = false; load(); }
+}
+
+function showNumber(state) {
+  const change = (by) => post("number", { clusters: state.clusters + by }).then((next) => showNumber(next)).catch(complain);
+  view?.steps.replaceChildren(
+    button("−", () => change(-1), { class: "round", "aria-label": word("fewer"), disabled: state.clusters <= 1 }),
+    element("span", {}, word("number", number(state.clusters))),
+    button("+", () => change(1), { class: "round", "aria-label": word("moreClusters") }));
+}
+
+async function load() {
+  try {
+    const list = await get("clusters");
+    if (!view) return;
+    view.list = list;
+    view.shelves.replaceChildren(...list.map(shelf));
+  } catch (error) { complain(error); }
+}
+
+const nameOf = (each) => each.name || word("cluster", number(each.cluster + 1));
+
+function shelf(each) {
+  const tiles = element("ul", { class: "tiles" }, ...each.sure.map((face) => item(face, each)));
+  const name = element("input", { class: "name", value: each.name, maxLength: 100, placeholder: nameOf({ ...each, name: "" }), "aria-label": word("name") });
+  name.addEventListener("change", () => {
+    each.name = name.value.trim();
+    post("rename", { cluster: each.cluster, name: each.name }).catch(complain);
+  });
+  name.addEventListener("keydown", (event) => { if (event.key === "Enter") name.blur(); });
+  const box = element("section", { class: `shelf k${each.cluster % 10}`, "aria-label": nameOf(each), dataset: { cluster: each.cluster } },
+    element("div", { class: "shelf-head" }, name, element("span", { class: "soft" }, count(each.size)),
+      element("span", { class: "spring" }),
+      button(word("merge"), () => chooseOther(each), { class: "quiet" }),
+      button(word("split"), () => splitIt(each), { class: "quiet", disabled: each.size < 2 })),
+    tiles);
+  if (each.size > each.sure.length) {
+    box.append(button(word("more"), (event) => more(each, tiles, event.target), { class: "quiet more" }));
+  }
+  if (each.unsure.length) {
+    box.append(element("h3", {}, `${word("uncertain")} (${number(each.unsure_size)})`),
+      element("ul", { class: "tiles" }, ...each.unsure.map((face) => item(face, each))));
+  }
+  box.addEventListener("dragover", (event) => {
+    if (dragged && dragged.from !== each.cluster) { event.preventDefault(); box.classList.add("over"); }
+  });
+  box.addEventListener("dragleave", () => box.classList.remove("over"));
+  box.addEventListener("drop", (event) => {
+    event.preventDefault();
+    box.classList.remove("over");
+    if (dragged && dragged.from !== each.cluster) move(dragged.row, each.cluster, dragged.element);
+  });
+  return box;
+}
+
+function item(face, from) {
+  const label = `${face.id}, ${word("chance", percent(face.chance))}`;
+  const inner = button(tile(face), () => chooseShelf(face, from, outer), { class: "tile", title: label, "aria-label": label, draggable: true });
+  const outer = element("li", {}, inner);
+  inner.addEventListener("dragstart", (event) => {
+    dragged = { row: face.row, from: from.cluster, element: outer };
+    event.dataTransfer.effectAllowed = "move";
+    event.dataTransfer.setData("text/plain", face.id);
+  });
+  inner.addEventListener("dragend", () => { dragged = null; });
+  return outer;
+}
+
+async function more(each, tiles, asked) {
+  try {
+    const next = await get("shelf", { cluster: each.cluster, start: tiles.children.length });
+    tiles.append(...next.sure.map((face) => item(face, each)));
+    if (tiles.children.length >= next.size || !next.sure.length) asked.remove();
+  } catch (error) { complain(error); }
+}
+
+async function move(row, cluster, from) {
+  try {
+    await post("move", { row, cluster });
+    from.remove();
+    say(word("moved"));
+  } catch (error) { complain(error); }
+}
+
+function dialogWith(title, ...content) {
+  const dialog = document.getElementById("pair-dialog");
+  const close = button(word("cancel"), () => dialog.close(), { class: "quiet" });
+  dialog.replaceChildren(element("h2", { id: "pair-title" }, title), ...content, element("div", { class: "row" }, close));
+  dialog.showModal();
+  return dialog;
+}
+
+function choices(but, onchoice) {
+  const others = view.list.filter((each) => each.cluster !== but);
+  return element("div", { class: "choices" }, ...others.map((each) => {
+    const choice = button(element("span", { class: `swatch k${each.cluster % 10}` }), () => onchoice(each), { class: "choice" });
+    choice.append(nameOf(each));
+    return choice;
+  }));
+}
+
+function chooseShelf(face, from, outer) {
+  const dialog = dialogWith(word("moveTitle"), element("div", { class: "one" }, largeFace(face, face, face.id)),
+    choices(from.cluster, (to) => { dialog.close(); move(face.row, to.cluster, outer); }));
+}
+
+function chooseOther(each) {
+  const dialog = dialogWith(word("mergeTitle"), choices(each.cluster, async (other) => {
+    dialog.close();
+    try {
+      await post("merge", { one: each.cluster, other: other.cluster });
+      say(word("moved"));
+    } catch (error) { complain(error); }
+  }));
+}
+
+async function splitIt(each) {
+  try {
+    const question = await get("split-question", { cluster: each.cluster });
+    const [one, other] = question.faces;
+    const decide = async (answer) => {
+      dialog.close();
+      try {
+        if (answer === "different") await post("split", { cluster: each.cluster });
+        else await post("answer", { pair: question.pair, answer, n: 0 });
+        say(word("moved"));
+      } catch (error) { complain(error); }
+    };
+    const dialog = dialogWith(word("splitQuestion"), element("p", {}, word("splitText")),
+      element("div", { class: "pair" }, largeFace(one, other, word("itemA")), largeFace(other, one, word("itemB"))),
+      element("div", { class: "row" }, button(word("splitYes"), () => decide("different"), { class: "strong" }),
+        button(word("splitNo"), () => decide("same"))));
+  } catch (error) { complain(error); }
+}

@@ -1,0 +1,244 @@
+// Map: every item a dot. The dots are drawn pixel by pixel into one image, so that 50 000 of them stay smooth.
+
+import { complain, get } from "./api.js";
+import { button, element } from "./dom.js";
+import { tile } from "./faces.js";
+import { number, word } from "./words.js";
+
+const NEAR = 12; // pixels within which a dot is meant
+const CELLS = 128; // of the grid, a side, that finds the dot under the pointer
+
+let view = null;
+
+export async function show(root, state) {
+  const canvas = element("canvas", { tabIndex: 0, role: "img", "aria-label": word("map") });
+  const overlay = element("canvas", { class: "overlay", "aria-hidden": "true" });
+  const card = element("div", { class: "hover", hidden: true });
+  const check = element("input", { type: "checkbox", id: "lines", checked: true, onchange: () => schedule() });
+  const tools = element("div", { class: "row" }, element("label", { class: "check", for: "lines" }, check, word("lines")),
+    button(word("reset"), () => { fit(); schedule(); }, { class: "quiet" }));
+  const legend = element("ul", { class: "legend" });
+  const frame = element("div", { class: "map" }, canvas, overlay, card);
+  root.append(element("div", { class: "head" }, element("h1", {}, word("map")), tools), element("p", { class: "hint" }, word("mapText")), frame, legend);
+  view = { canvas, overlay, card, check, legend, frame, n: state.items, pointers: new Map(), faces: new Map() };
+  listen();
+  await load(true);
+  const watch = new ResizeObserver(() => schedule(true));
+  watch.observe(frame);
+  const scheme = matchMedia("(prefers-color-scheme: dark)");
+  const repaint = () => schedule(true);
+  scheme.addEventListener("change", repaint);
+  return () => { watch.disconnect(); scheme.removeEventListener("change", repaint); view = null; };
+}
+
+export function update(state, isNew) {
+  if (view && isNew) load(false);
+}
+
+async function load(isFirst) {
+  try {
+    const [response, lines, clusters] = await Promise.all([fetch("/api/map"), get("lines"), get("clusters")]);
+    if (!response.ok) throw new Error(`${response.status}`);
+    const bytes = await response.arrayBuffer();
+    if (!view) return;
+    const n = view.n;
+    view.places = new Float32Array(bytes, 0, 2 * n);
+    view.cluster = new Uint16Array(bytes, 8 * n, n);
+    view.sure = new Uint8Array(bytes, 10 * n, n);
+    view.lines = lines;
+    view.legend.replaceChildren(...clusters.map((each) => element("li", {}, element("span", { class: `swatch k${each.cluster % 10}` }),
+      each.name || word("cluster", number(each.cluster + 1)))));
+    index();
+    if (isFirst) fit();
+    schedule(true);
+  } catch (error) { complain(error); }
+}
+
+// Where things are
+
+function fit() {
+  const [left, top, right, bottom] = view.bounds;
+  const { clientWidth: width, clientHeight: height } = view.frame;
+  view.scale = 0.92 * Math.min(width / Math.max(right - left, 1e-9), height / Math.max(bottom - top, 1e-9));
+  view.x = width / 2 - view.scale * (left + right) / 2;
+  view.y = height / 2 - view.scale * (top + bottom) / 2;
+}
+
+function index() {
+  const { places, n } = view;
+  const bounds = [Infinity, Infinity, -Infinity, -Infinity];
+  for (let k = 0; k < n; k += 1) {
+    bounds[0] = Math.min(bounds[0], places[2 * k]);
+    bounds[1] = Math.min(bounds[1], places[2 * k + 1]);
+    bounds[2] = Math.max(bounds[2], places[2 * k]);
+    bounds[3] = Math.max(bounds[3], places[2 * k + 1]);
+  }
+  view.bounds = bounds;
+  view.cell = Math.max(bounds[2] - bounds[0], bounds[3] - bounds[1], 1e-9) / CELLS;
+  view.grid = new Map();
+  for (let k = 0; k < n; k += 1) {
+    const key = cellOf(places[2 * k]) + cellOf(places[2 * k + 1], 1) * 4096;
+    if (!view.grid.has(key)) view.grid.set(key, []);
+    view.grid.get(key).push(k);
+  }
+}
+
+const cellOf = (value, axis = 0) => Math.floor((value - view.bounds[axis]) / view.cell);
+
+function nearest(px, py) {
+  const [x, y] = [(px - view.x) / view.scale, (py - view.y) / view.scale];
+  const reach = Math.min(Math.ceil(NEAR / view.scale / view.cell), CELLS);
+  let [best, least] = [-1, (NEAR / view.scale) ** 2];
+  for (let i = cellOf(x) - reach; i <= cellOf(x) + reach; i += 1) {
+    for (let j = cellOf(y, 1) - reach; j <= cellOf(y, 1) + reach; j += 1) {
+      for (const k of view.grid.get(i + j * 4096) ?? []) {
+        const distance = (view.places[2 * k] - x) ** 2 + (view.places[2 * k + 1] - y) ** 2;
+        if (distance < least) [best, least] = [k, distance];
+      }
+    }
+  }
+  return best;
+}
+
+// Drawing
+
+function schedule(isResized = false) {
+  if (!view?.places) return;
+  view.resized ||= isResized;
+  view.frameRequest ??= requestAnimationFrame(() => { if (view) { view.frameRequest = null; draw(); } });
+}
+
+function inks() {
+  const style = getComputedStyle(document.documentElement);
+  return Array.from({ length: 10 }, (_, k) => {
+    const value = parseInt(style.getPropertyValue(`--c${k}`).trim().slice(1), 16);
+    return [value >> 16, (value >> 8) & 255, value & 255];
+  });
+}
+
+function draw() {
+  const began = performance.now();
+  const ratio = window.devicePixelRatio || 1;
+  const { canvas, overlay, frame } = view;
+  const [width, height] = [Math.round(frame.clientWidth * ratio), Math.round(frame.clientHeight * ratio)];
+  if (!width || !height) return;
+  if (view.resized || canvas.width !== width || canvas.height !== height) {
+    for (const each of [canvas, overlay]) [each.width, each.height] = [width, height];
+    view.image = new ImageData(width, height);
+    view.pixels = new Uint32Array(view.image.data.buffer);
+    view.inks = inks();
+    view.resized = false;
+  }
+  drawDots(width, height, ratio);
+  canvas.getContext("2d").putImageData(view.image, 0, 0);
+  drawLines(ratio);
+  view.frame.dataset.drawn = (performance.now() - began).toFixed(1);
+}
+
+function drawDots(width, height, ratio) {
+  const { pixels, places, cluster, sure, n } = view;
+  pixels.fill(0);
+  const size = Math.max(1.2, Math.min(5, 80 / Math.sqrt(n) * Math.sqrt(view.scale / 60))) * ratio;
+  const shape = dot(size, width);
+  const radius = Math.ceil(size) + 1;
+  const colours = view.inks.map(([r, g, b]) => (b << 16) | (g << 8) | r);
+  for (let k = 0; k < n; k += 1) {
+    const x = Math.round((places[2 * k] * view.scale + view.x) * ratio);
+    const y = Math.round((places[2 * k + 1] * view.scale + view.y) * ratio);
+    if (x < radius || y < radius || x >= width - radius || y >= height - radius) continue;
+    const colour = colours[cluster[k] % 10];
+    const strength = sure[k] < 128 ? 0.45 : sure[k] < 204 ? 0.75 : 1;
+    const start = x + y * width;
+    for (let i = 0; i < shape.length; i += 2) {
+      const alpha = shape[i + 1] * strength;
+      const place = start + shape[i];
+      if (alpha >= pixels[place] >>> 24) pixels[place] = (alpha << 24) | colour;
+    }
+  }
+}
+
+// The pixels of a dot: where, from its middle, and how much of each it covers, up to 255.
+function dot(size, width) {
+  const radius = Math.ceil(size) + 1;
+  const shape = [];
+  for (let dy = -radius; dy <= radius; dy += 1) {
+    for (let dx = -radius; dx <= radius; dx += 1) {
+      const covered = Math.max(0, Math.min(1, size + 0.5 - Math.hypot(dx, dy)));
+      if (covered > 0) shape.push(dx + dy * width, Math.round(255 * covered));
+    }
+  }
+  return shape;
+}
+
+function drawLines(ratio) {
+  const context = view.overlay.getContext("2d");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, view.frame.clientWidth, view.frame.clientHeight);
+  if (!view.check.checked) return;
+  const style = getComputedStyle(document.documentElement);
+  for (const same of [0, 1]) {
+    context.beginPath();
+    context.strokeStyle = style.getPropertyValue(same ? "--same" : "--different");
+    context.globalAlpha = 0.7;
+    context.lineWidth = 1.2;
+    context.setLineDash(same ? [] : [5, 4]);
+    for (const [i, j, kind] of view.lines) {
+      if (kind !== same) continue;
+      context.moveTo(view.places[2 * i] * view.scale + view.x, view.places[2 * i + 1] * view.scale + view.y);
+      context.lineTo(view.places[2 * j] * view.scale + view.x, view.places[2 * j + 1] * view.scale + view.y);
+    }
+    context.stroke();
+  }
+}
+
+// Pointer and keys
+
+function zoom(px, py, factor) {
+  view.x = px - (px - view.x) * factor;
+  view.y = py - (py - view.y) * factor;
+  view.scale *= factor;
+  schedule();
+}
+
+function listen() {
+  const { canvas, frame, pointers } = view;
+  const at = (event) => { const box = frame.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
+  canvas.addEventListener("wheel", (event) => { event.preventDefault(); zoom(...at(event), Math.exp(-event.deltaY / 400)); }, { passive: false });
+  canvas.addEventListener("pointerdown", (event) => { canvas.setPointerCapture(event.pointerId); pointers.set(event.pointerId, at(event)); });
+  for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, (event) => pointers.delete(event.pointerId));
+  canvas.addEventListener("pointerleave", () => { view.card.hidden = true; });
+  canvas.addEventListener("pointermove", (event) => {
+    const [x, y] = at(event);
+    const last = pointers.get(event.pointerId);
+    if (!last) { if (view.grid) hover(x, y); return; }
+    const [other] = [...pointers].filter(([id]) => id !== event.pointerId).map(([, place]) => place);
+    if (other) zoom(...other, Math.hypot(x - other[0], y - other[1]) / Math.max(Math.hypot(last[0] - other[0], last[1] - other[1]), 1));
+    else { view.x += x - last[0]; view.y += y - last[1]; schedule(); }
+    pointers.set(event.pointerId, [x, y]);
+    view.card.hidden = true;
+  });
+  canvas.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: [40, 0], ArrowRight: [-40, 0], ArrowUp: [0, 40], ArrowDown: [0, -40] }[event.key];
+    const factor = { "+": 1.25, "=": 1.25, "-": 0.8 }[event.key];
+    if (step) { view.x += step[0]; view.y += step[1]; schedule(); }
+    else if (factor) zoom(frame.clientWidth / 2, frame.clientHeight / 2, factor);
+    else return;
+    event.preventDefault();
+  });
+}
+
+async function hover(px, py) {
+  const row = nearest(px, py);
+  const { card, frame } = view;
+  view.hovered = row;
+  if (row < 0) { card.hidden = true; return; }
+  if (!view.faces.has(row)) {
+    try { view.faces.set(row, await get("face", { row })); } catch { return; }
+  }
+  if (!view || view.hovered !== row) return;
+  card.replaceChildren(tile(view.faces.get(row)), element("span", { class: "soft" }, view.faces.get(row).id));
+  card.hidden = false;
+  const [width, height] = [card.offsetWidth, card.offsetHeight];
+  card.style.left = `${Math.min(px + 14, frame.clientWidth - width - 4)}px`;
+  card.style.top = `${Math.max(4, Math.min(py + 14, frame.clientHeight - height - 4))}px`;
+}

@@ -1,0 +1,302 @@
+"""The page's routes, and what keeps strangers out: every protection is tried."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pairmargin import LabelingSession, read_items
+from pairmargin.web.app import STATIC, make_app
+from pairmargin.web.faces import Faces
+from pairmargin.web.security import LARGEST_BODY, Guard
+
+Image = pytest.importorskip("PIL.Image")
+testclient = pytest.importorskip("starlette.testclient")
+
+TOKEN, PORT = "a-token-that-nobody-knows", 8765
+HOME = f"http://127.0.0.1:{PORT}"
+QUICK = {"n_init": 1, "pretrain_epochs": 2, "max_iter": 5}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Twelve pictures, light and dark."""
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    rng = np.random.RandomState(0)
+    for k in range(12):
+        shade = rng.randint(0, 60, (8, 8)) + 180 * (k % 2)
+        Image.fromarray(shade.astype(np.uint8)).save(pictures / f"p{k:02d}.png")
+    (tmp_path / "secret.txt").write_text("nobody may read this")
+    return pictures
+
+
+@pytest.fixture
+def session(folder):
+    items = read_items(folder)
+    with LabelingSession(items, 2, **QUICK) as opened:
+        yield opened
+
+
+def client_of(session, folder, host="127.0.0.1", token=TOKEN):
+    app = make_app(session, Faces(session.items, folder), token=token, host=host, port=PORT)
+    return testclient.TestClient(app, base_url=HOME, raise_server_exceptions=True)
+
+
+@pytest.fixture
+def stranger(session, folder):
+    """A browser that has never seen the link."""
+    with client_of(session, folder) as client:
+        yield client
+
+
+@pytest.fixture
+def client(stranger):
+    """A browser that has opened the link."""
+    assert stranger.get(f"/?token={TOKEN}").status_code == 200
+    return stranger
+
+
+def post(client, name, body, **headers):
+    return client.post(f"/api/{name}", json=body, headers={"Origin": HOME} | headers)
+
+
+# What the page does
+
+
+def test_a_question_is_answered_and_taken_back(client, session):
+    first = client.get("/api/questions", params={"who": "Ada", "n": 2}).json()
+    assert [face["kind"] for face in first[0]["faces"]] == ["image", "image"]
+    reply = post(client, "answer", {"who": "Ada", "pair": first[0]["pair"], "answer": "same", "key": "k1", "n": 2})
+    assert reply.json()["state"]["progress"]["answers"] == 1
+    assert reply.json()["questions"][0]["pair"] == first[1]["pair"]
+    assert session.store.current()[0].answer == "same"
+    undone = post(client, "undo", {"who": "Ada", "key": "k2", "n": 2}).json()
+    assert (undone["undone"], undone["questions"][0]["pair"]) == ("same", first[0]["pair"])
+    assert session.store.current() == []
+
+
+def test_clusters_are_shown_named_and_changed(client, session):
+    shelves = client.get("/api/clusters").json()
+    assert sum(shelf["size"] for shelf in shelves) == 12
+    post(client, "rename", {"cluster": 0, "name": "<b>dark</b>"})
+    assert client.get("/api/clusters").json()[0]["name"] == "<b>dark</b>"
+    face = shelves[0]["sure"][-1]
+    post(client, "move", {"who": "Ada", "row": face["row"], "cluster": shelves[1]["cluster"]})
+    assert {row.answer for row in session.store.current()} == {"same", "different"}
+    question = client.get("/api/split-question", params={"cluster": 0}).json()
+    assert len(question["faces"]) == 2
+    assert post(client, "split", {"cluster": 0}).json()["clusters"] == 3
+    assert post(client, "merge", {"one": 0, "other": 1}).json()["clusters"] == 2
+    assert post(client, "number", {"clusters": 4}).json()["clusters"] == 4
+    assert len(client.get("/api/shelf", params={"cluster": 0, "start": 1}).json()["sure"]) == shelves[0]["size"] - 1
+
+
+def test_the_map_is_one_piece_of_bytes(client, session):
+    content = client.get("/api/map").content
+    assert len(content) == 12 * (8 + 2 + 1)
+    np.testing.assert_array_equal(np.frombuffer(content, "<f4", 24).reshape(12, 2), session.clustering.places)
+    np.testing.assert_array_equal(np.frombuffer(content, "<u2", 12, 96), session.labels)
+
+
+def test_answers_are_listed_changed_and_deleted(client, session):
+    session.answer("same", (0, 1), who="Ada")
+    session.answer("different", (0, 1), who="Bob")
+    rows = client.get("/api/answers").json()["rows"]
+    assert [(row["who"], row["disagreed"]) for row in rows] == [("Bob", True), ("Ada", True)]
+    post(client, "change", {"who": "Bob", "pair": [0, 1], "answer": "same"})
+    assert session.disagreements == []
+    post(client, "change", {"who": "Bob", "pair": [0, 1], "answer": "deleted"})
+    assert client.get("/api/answers").json()["total"] == 1
+    assert client.get("/api/lines").json() == [[0, 1, 1]]
+
+
+def test_everything_can_be_taken_home(client, session):
+    session.answer("same", (0, 2))
+    session.refit()
+    for name in ("labels.csv", "pairs.csv", "model.safetensors", "report.html"):
+        reply = client.get(f"/export/{name}")
+        assert reply.status_code == 200
+        assert reply.headers["content-disposition"] == f'attachment; filename="{name}"'
+        assert len(reply.content) > 20
+    assert client.get("/export/labels.csv").text.startswith("id,cluster,name,confidence\np00.png,")
+
+
+def test_what_is_refused_is_told_in_words(client):
+    reply = post(client, "answer", {"pair": [0, 99], "answer": "same"})
+    assert (reply.status_code, reply.json()["error"]) == (
+        400,
+        "pair=[0, 99] must be two different row numbers from 0 to 11",
+    )
+
+
+# What keeps strangers out
+
+
+def test_without_the_token_nothing_is_shown(stranger):
+    for path in ("/", "/static/main.js", "/api/state", "/picture/small/0", "/export/labels.csv", "/api/map"):
+        assert stranger.get(path).status_code == 401
+        assert stranger.get(path, params={"token": TOKEN[:-1]}).status_code == 401
+    assert stranger.get("/", headers={"Cookie": f"pairmargin-{PORT}=wrong"}).status_code == 401
+    assert not stranger.cookies
+
+
+def test_the_link_leaves_a_cookie_that_scripts_and_other_sites_cannot_use(stranger):
+    cookie = stranger.get(f"/?token={TOKEN}").headers["set-cookie"]
+    assert cookie == f"pairmargin-{PORT}={TOKEN}; HttpOnly; SameSite=Strict; Path=/"
+    assert stranger.get("/api/state").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example:8765", "127.0.0.1.evil.example:8765", "127.0.0.1:80", "127.0.0.1", "192.168.0.7:8765", ""]
+)
+def test_a_name_that_only_leads_here_is_refused(client, host):
+    assert client.get("/api/state", headers={"Host": host}).status_code == 421
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8765", "localhost:8765", "[::1]:8765"])
+def test_this_machines_own_names_are_known(client, host):
+    assert Guard(None, token="t", host="127.0.0.1", port=PORT).is_own_host(host)
+
+
+def test_in_the_network_numbers_are_known_and_strange_names_are_not():
+    guard = Guard(None, token="t", host="0.0.0.0", port=PORT)
+    assert guard.is_own_host("192.168.0.7:8765")
+    assert not guard.is_own_host("evil.example:8765")
+    assert not guard.is_own_host("192.168.0.7:80")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:9999"},
+        {"Sec-Fetch-Site": "cross-site"},
+    ],
+)
+def test_other_pages_cannot_send_answers(client, session, headers):
+    reply = post(client, "answer", {"pair": [0, 1], "answer": "same"}, **headers)
+    assert reply.status_code == 403
+    assert client.post("/api/answer", json={"pair": [0, 1], "answer": "same"}).status_code == 403  # no Origin at all
+    assert session.store.log() == []
+
+
+def test_only_json_is_taken(client):
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        reply = client.post("/api/undo", content=b"{}", headers={"Origin": HOME, "Content-Type": kind})
+        assert reply.status_code == 415
+    for content in (b"", b"[]", b"{", b"\xff", b"1"):
+        reply = client.post("/api/undo", content=content, headers={"Origin": HOME, "Content-Type": "application/json"})
+        assert reply.status_code == 400
+
+
+def test_sizes_are_limited(client):
+    headers = {"Origin": HOME, "Content-Type": "application/json"}
+    long = b'{"who": "' + b"x" * LARGEST_BODY + b'"}'
+    assert client.post("/api/undo", content=long, headers=headers).status_code == 413
+    chunks = iter([b'{"who": "Ada"}'])
+    assert client.post("/api/undo", content=chunks, headers=headers).status_code == 413  # says no length
+    assert post(client, "answer", {"who": "x" * 300, "pair": [0, 1], "answer": "same"}).status_code == 400
+    assert post(client, "rename", {"cluster": 0, "name": "x" * 101}).status_code == 400
+    assert post(client, "number", {"clusters": 10**6}).status_code == 400
+    assert len(client.get("/api/questions", params={"n": 10**6}).json()) <= 20
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"pair": "01"}, {"pair": [0]}, {"pair": [0, 1.5]}, {"pair": [0, True]}, {"pair": [0, -1]}, {"pair": [0, 10**30]}],
+)
+def test_odd_values_are_refused(client, body):
+    assert post(client, "answer", {"answer": "same"} | body).status_code == 400
+    assert post(client, "answer", {"answer": ["same"], "pair": [0, 1]}).status_code == 400
+    assert post(client, "move", {"row": 0, "cluster": "DROP TABLE log"}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/picture/small/../../secret.txt",
+        "/picture/small/..%2f..%2fsecret.txt",
+        "/picture/large/99",
+        "/picture/small/-1",
+        "/picture/huge/0",
+        "/static/../app.py",
+        "/static/..%2fapp.py",
+        "/static/%2e%2e/app.py",
+        "/static//etc/passwd",
+        "/export/../secret.txt",
+        "/export/secret.txt",
+        "/export/%2fetc%2fpasswd",
+        "/secret.txt",
+    ],
+)
+def test_no_path_leads_elsewhere(client, path):
+    reply = client.get(path)
+    assert reply.status_code in (404, 405)
+    assert b"nobody may read" not in reply.content
+
+
+def test_a_link_out_of_the_folder_is_not_followed(client, folder):
+    target = folder.parent / "outside.png"
+    Image.new("L", (4, 4)).save(target)
+    (folder / "p00.png").unlink()
+    (folder / "p00.png").symlink_to(target)
+    reply = client.get("/picture/small/0")
+    assert (reply.status_code, reply.json()["error"]) == (400, "p00.png is no file of the data any more")
+
+
+def test_pictures_are_drawn_anew(client, folder):
+    path = folder / "p01.png"
+    path.write_bytes(path.read_bytes() + b"<script>alert(1)</script>")
+    reply = client.get("/picture/large/1")
+    assert reply.headers["content-type"] == "image/png"
+    assert b"script" not in reply.content
+    path.write_bytes(b"GIF89a not an image of ours")
+    assert client.get("/picture/small/1").status_code == 400
+
+
+def test_every_reply_has_the_headers(client):
+    for path in ("/", "/api/state", "/static/main.js", "/picture/small/0", "/export/report.html", "/nothing"):
+        headers = client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "script-src 'self'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+
+
+def test_the_page_has_no_inline_script_or_style_and_nothing_from_elsewhere():
+    for path in STATIC.iterdir():
+        text = path.read_text(encoding="utf-8")
+        assert "innerHTML" not in text
+        assert "insertAdjacentHTML" not in text
+        assert "eval(" not in text
+        assert re.findall(r"https?://(?!www\.w3\.org)[^\"' ]+", text) == []
+    page = (STATIC / "index.html").read_text()
+    assert re.findall(r"<script(?![^>]*src=)|<style| style=| on\w+=", page) == []
+
+
+def test_other_methods_are_refused(client):
+    for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
+        assert client.request(method, "/api/answer").status_code == 405
+    assert client.get("/api/answer").status_code == 405
+
+
+def test_the_words_are_there_in_both_languages():
+    english, german = re.split(r"\n  de: \{", (STATIC / "words.js").read_text().partition("\n};")[0])
+    names = [set(re.findall(r"[ {]([a-zA-Z]+): \"", part)) for part in (english, german)]
+    assert names[0] == names[1]
+    used = {name for path in STATIC.glob("*.js") for name in re.findall(r"word\(\"(\w+)\"", path.read_text())}
+    used |= set(re.findall(r"data-word=\"(\w+)\"", (STATIC / "index.html").read_text()))
+    assert used <= names[0]
+
+
+def test_the_page_is_in_the_wheel():
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
+    assert "web/static/*" in project["tool"]["setuptools"]["package-data"]["pairmargin"]

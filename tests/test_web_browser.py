@@ -1,0 +1,297 @@
+"""The page in a real browser: a whole session by keyboard, undo, reload, two people, every view.
+
+With ``PAIRMARGIN_SCREENSHOTS=docs`` the pictures of the documentation are made anew.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from real_browser import chromium, needs_chromium, note_errors
+from sklearn.datasets import load_digits
+
+playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+Image = pytest.importorskip("PIL.Image")
+expect = playwright.expect
+
+PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+SHOWN = {  # what is there when a view is complete
+    "ask": ".face img", "clusters": ".tile img", "map": ".map[data-drawn]", "answers": ".entry", "export": ".cards",
+}  # fmt: skip
+WAIT = 60_000  # milliseconds, on a machine that does other things too
+pytestmark = needs_chromium
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory) -> Path:
+    """Pictures of handwritten digits, 0 to 3, whose names begin with the digit."""
+    folder = tmp_path_factory.mktemp("data") / "digits"
+    folder.mkdir()
+    data = load_digits()
+    for k in np.flatnonzero(data.target < 4)[:160].tolist():
+        light = (data.images[k] * 255 / 16).astype(np.uint8)
+        Image.fromarray(light).resize((64, 64), Image.Resampling.BICUBIC).save(folder / f"{data.target[k]}-{k:04d}.png")
+    return folder
+
+
+class Command:
+    """``pairmargin label`` as a user runs it."""
+
+    def __init__(self, data: Path, folder: Path, *options: str) -> None:
+        arguments = ["label", str(data), "--session", str(folder), "--no-browser", *options]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "pairmargin", *arguments], stdout=subprocess.PIPE, text=True
+        )
+        for line in self.process.stdout:
+            if found := re.search(r"http://\S+", line):
+                self.link = found[0]
+                return
+        raise AssertionError("the command printed no link")
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGINT)
+        self.process.stdout.read()
+        self.process.stdout.close()
+        return self.process.wait(60)
+
+
+@pytest.fixture
+def command(digits, tmp_path) -> Iterator[Command]:
+    started = Command(digits, tmp_path / "session", "--clusters", "4")
+    yield started
+    if started.process.poll() is None:
+        started.stop()
+
+
+def a_page(browser, link, name="Ada", **options):
+    """A page on which somebody has given a name; whatever goes wrong on it is an error of the test."""
+    options = {"viewport": {"width": 1280, "height": 800}, "locale": "en-GB"} | options
+    context = browser.new_context(**options)
+    context.set_default_timeout(WAIT)
+    page = context.new_page()
+    page.errors = note_errors(page)
+    page.goto(link)
+    page.fill("#name-input", name)
+    page.press("#name-input", "Enter")
+    page.wait_for_selector(".face img")
+    return page
+
+
+def truth(page) -> str:
+    """The right key for the question on the screen."""
+    one, other = page.locator(".ask .face figcaption").all_inner_texts()
+    return "s" if one[0] == other[0] else "d"
+
+
+def answer(page, key=None) -> tuple[str, str]:
+    """Answer by key, and wait until the next question is there and the answer is saved; the question."""
+    asked = tuple(page.locator(".ask .face figcaption").all_inner_texts())
+    n = answered(page)
+    page.keyboard.press(key or truth(page))
+    page.wait_for_function("n => Number(document.querySelector('.figures dd').textContent) === n", arg=n + (key != "u"))
+    return asked
+
+
+def answered(page) -> int:
+    return int(page.locator(".figures dd").first.inner_text())
+
+
+def go(page, view):
+    page.locator(f"nav a[href='#{view}']").click()
+    page.wait_for_selector(f"main.view-{view}")
+
+
+def test_a_whole_session_by_keyboard(browser, command, tmp_path):
+    page = a_page(browser, command.link)
+    assert "token" not in page.url
+    asked = [answer(page) for _ in range(25)]
+    assert len(set(asked)) == 25
+    page.wait_for_function("() => Number(document.body.dataset.version) >= 1")  # it has learned meanwhile
+    page.keyboard.press("Tab")
+    for _ in range(20):  # by keys alone to the last view
+        if page.evaluate("document.activeElement.hash") == "#export":
+            break
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".cards")
+    with page.expect_download() as download:
+        page.locator("a[href='/export/pairs.csv']").press("Enter")
+    download.value.save_as(tmp_path / "pairs.csv")
+    rows = list(csv.DictReader((tmp_path / "pairs.csv").read_text().splitlines()))
+    assert len(rows) == 25
+    assert {row["who"] for row in rows} == {"Ada"}
+    assert all((row["a"][0] == row["b"][0]) == (row["same"] == "true") for row in rows)
+    assert page.errors == []
+
+
+def test_undo_goes_back_to_the_question(browser, command):
+    page = a_page(browser, command.link)
+    first, second = answer(page), answer(page)
+    page.keyboard.press("Backspace")
+    page.wait_for_function("() => document.querySelector('.figures dd').textContent === '1'")
+    assert tuple(page.locator(".ask .face figcaption").all_inner_texts()) == second
+    page.locator(".answer.back").click()
+    page.wait_for_function("() => document.querySelector('.figures dd').textContent === '0'")
+    assert tuple(page.locator(".ask .face figcaption").all_inner_texts()) == first
+    assert page.errors == []
+
+
+def test_a_reload_loses_nothing(browser, command):
+    page = a_page(browser, command.link)
+    for _ in range(3):
+        answer(page)
+    shown = page.locator(".ask .face figcaption").all_inner_texts()
+    page.reload()
+    page.wait_for_selector(".face img")
+    assert answered(page) == 3
+    assert page.locator(".ask .face figcaption").all_inner_texts() == shown
+    assert page.locator("#person").inner_text() == "Ada"
+
+
+def test_the_session_goes_on_after_the_command_ends(browser, digits, tmp_path):
+    first = Command(digits, tmp_path / "session", "--clusters", "4")
+    page = a_page(browser, first.link)
+    for _ in range(3):
+        answer(page)
+    page.context.close()
+    assert first.stop() in (0, 130)
+    again = Command(digits, tmp_path / "session")
+    try:
+        page = a_page(browser, again.link)
+        assert answered(page) == 3
+    finally:
+        again.stop()
+
+
+def test_two_people_at_once(browser, command):
+    ada, bob = (a_page(browser, command.link, name) for name in ("Ada", "Bob"))
+    asked = {name: set() for name in ("Ada", "Bob")}
+    for k in range(6):
+        for name, page in {"Ada": ada, "Bob": bob}.items():
+            asked[name].add(tuple(page.locator(".ask .face figcaption").all_inner_texts()))
+            page.keyboard.press(truth(page))
+            number = f"{2 * k + 1 + (name == 'Bob')}"
+            page.wait_for_function("n => document.querySelector('.figures dd').textContent === n", arg=number)
+    assert not asked["Ada"] & asked["Bob"]
+    go(ada, "answers")
+    expect(ada.locator(".entry")).to_have_count(12)
+    assert "Ada: 6, Bob: 6" in ada.locator(".hint").inner_text()
+
+
+def test_the_map_can_be_hovered_and_zoomed(browser, command):
+    page = a_page(browser, command.link)
+    answer(page)
+    go(page, "map")
+    page.wait_for_selector(".map[data-drawn]")
+    ink = "() => { const c = document.querySelector('.map canvas'); const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let n = 0; for (let k = 3; k < d.length; k += 4) n += d[k] > 0; return n; }"  # noqa: E501
+    before = page.evaluate(ink)
+    assert before > 160
+    box = page.locator(".map").bounding_box()
+    for k in range(400):  # somewhere there is a dot
+        page.mouse.move(
+            box["x"] + box["width"] * (0.3 + 0.02 * (k % 20)), box["y"] + box["height"] * (0.2 + 0.03 * (k // 20))
+        )
+        if page.locator(".hover:not([hidden])").count():
+            break
+    expect(page.locator(".hover .soft")).to_contain_text(".png")
+    page.mouse.wheel(0, -600)
+    page.wait_for_function(f"before => ({ink})() !== before", arg=before)
+    assert page.errors == []
+
+
+def test_an_item_is_dragged_to_another_shelf(browser, command):
+    page = a_page(browser, command.link)
+    go(page, "clusters")
+    page.wait_for_selector(".shelf .tile img")
+    source, target = page.locator(".shelf").nth(0), page.locator(".shelf").nth(1)
+    size = source.locator(".tiles").first.locator("li").count()
+    source.locator(".tile").first.drag_to(target.locator(".shelf-head"))
+    expect(source.locator(".tiles").first.locator("li")).to_have_count(size - 1)
+    go(page, "answers")
+    expect(page.locator(".entry")).to_have_count(2)
+    page.locator(".entry").first.get_by_role("button", name="Delete").click()
+    expect(page.locator(".entry")).to_have_count(1)
+    assert page.errors == []
+
+
+def test_a_shelf_gets_a_name_that_is_only_text(browser, command):
+    page = a_page(browser, command.link)
+    go(page, "clusters")
+    name = "<img src=x onerror=alert(1)>"
+    page.locator(".shelf .name").first.fill(name)
+    page.locator(".shelf .name").first.press("Enter")
+    page.locator(".shelf").nth(1).get_by_role("button", name="Same as").click()
+    expect(page.locator(".choice").first).to_have_text(name)
+    page.keyboard.press("Escape")
+    go(page, "map")
+    expect(page.locator(".legend li").first).to_have_text(name)
+    assert page.errors == []
+
+
+def test_german_and_touch(browser, command):
+    phone = {"locale": "de-DE", "viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    page = a_page(browser, command.link, **phone)
+    assert page.locator("h1").inner_text() == "Sind diese beiden gleich?"
+    assert page.evaluate("document.documentElement.lang") == "de"
+    page.get_by_role("button", name="Gleich").tap()
+    page.wait_for_function("() => document.querySelector('.figures dd').textContent === '1'")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_texts_and_tables_are_text(browser, tmp_path):
+    table = tmp_path / "people.csv"
+    rows = [f"<script>alert({k})</script>,{k % 3},{'red' if k % 2 else 'blue'}" for k in range(20)]
+    table.write_text("\n".join(["name,size,colour", *rows]) + "\n")
+    command = Command(table, tmp_path / "session", "--clusters", "2", "--id", "name")
+    try:
+        page = browser.new_page(locale="en-GB")
+        page.goto(command.link)
+        page.press("#name-input", "Enter")
+        page.wait_for_selector(".face td")
+        assert "<script>alert(" in page.locator(".face figcaption").first.inner_text()
+        differing = page.locator(".face").first.locator("tr.differs")
+        cells = [page.locator(".face").nth(k).locator("td").all_inner_texts() for k in (0, 1)]
+        assert differing.count() == sum(a != b for a, b in zip(*cells, strict=True))
+    finally:
+        command.stop()
+
+
+def test_pictures_of_every_view(browser, command, tmp_path):
+    """Each view is drawn in light and dark, and on a phone; with no part of it running over the edge."""
+    page = a_page(browser, command.link)
+    for _ in range(22):
+        answer(page)
+    page.wait_for_function("() => Number(document.body.dataset.version) >= 2")
+    out = PICTURES if os.environ.get("PAIRMARGIN_SCREENSHOTS") == "docs" else tmp_path
+    for scheme, width in (("light", 1280), ("dark", 1280), ("light", 390), ("dark", 390)):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=scheme)
+        for view in ("clusters", "map", "answers", "export", "ask"):
+            go(page, view)
+            page.wait_for_selector(
+                {"ask": ".face img", "clusters": ".tile img", "map": ".map[data-drawn]", "answers": ".entry"}.get(
+                    view, "h1"
+                )
+            )
+            page.wait_for_function("() => [...document.images].every(image => image.complete)")
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+            if width == 1280 and scheme == "light":
+                page.screenshot(path=out / f"label-{view}.png")
+            else:
+                page.screenshot(path=tmp_path / f"{view}-{width}-{scheme}.png")
+    assert (out / "label-ask.png").stat().st_size > 10_000
