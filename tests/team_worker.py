@@ -30,6 +30,8 @@ def main(folder: Path) -> None:
         model = MaxMarginClustering(**task["settings"]).fit(X, pairs=Pairs(data["index"], data["same"]))
     except PairMarginError as error:
         (folder / f"error{rank}.txt").write_text(f"{type(error).__name__}: {error}")
+        dist.barrier()  # one that leaves takes the connection along
+        dist.destroy_process_group()
         return
     arrays = {f"coef{k}": array for k, array in enumerate(model.coefs_)}
     objective = [row["objective"] for row in model.history_]

@@ -243,6 +243,8 @@ def _look_up(words: list[str]) -> None:
     elif words[0] == "pairmargin":
         _parse(words[1:])
         unknown = []
+    elif words[0] == "torchrun":  # with PyTorch
+        unknown = [word for word in words[-1:] if not word.endswith(".py")]
     else:
         unknown = words[:1]
     if unknown:

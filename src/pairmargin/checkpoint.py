@@ -70,7 +70,7 @@ class FileKeeper(Keeper):
             with safe_open(self.path, framework="pt") as file:
                 facts = json.loads((file.metadata() or {})["facts"])
                 for name, count in facts.pop("counts").items():
-                    tensors[name] = [file.get_tensor(f"{name}.{k}") for k in range(count)]
+                    tensors[name] = [file.get_tensor(f"{name}.{k}").clone() for k in range(count)]
         except (SafetensorError, KeyError, json.JSONDecodeError, OSError) as error:
             raise CheckpointError(
                 f"{self.path} is damaged ({error}); delete it to do this stage of the fit again"

@@ -483,6 +483,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
 
         def with_head(head: Array, bias: Array) -> Network:
             own = [Layer(layer.weight.clone(), layer.bias.clone()) for layer in layers]
+            head = np.ascontiguousarray(head)  # another order in memory is another order of sums
             return Network(own, centre, spread, torch.from_numpy(head).to(codes), torch.from_numpy(bias).to(codes))
 
         if self.init != "consensus":
