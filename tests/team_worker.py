@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,8 +29,16 @@ def main(folder: Path) -> None:
     if task.get("stored"):
         np.save(folder / f"X{rank}.npy", X)
         X = np.load(folder / f"X{rank}.npy", mmap_mode="r")
+    dies_at = task.get("dies_at") if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" else None
+
+    def on_row(row: dict[str, Any]) -> None:
+        if rank == 1 and dies_at == [row["phase"], row.get("iteration", row.get("epoch"))]:
+            os.kill(os.getpid(), signal.SIGKILL)
+
     try:
-        model = MaxMarginClustering(**task["settings"]).fit(X, pairs=Pairs(data["index"], data["same"]))
+        model = MaxMarginClustering(**task["settings"], callback=on_row).fit(
+            X, pairs=Pairs(data["index"], data["same"])
+        )
     except PairMarginError as error:
         (folder / f"error{rank}.txt").write_text(f"{type(error).__name__}: {error}")
         dist.barrier()  # one that leaves takes the connection along

@@ -16,6 +16,11 @@ from pairmargin import MaxMarginClustering, Pairs, clustering_accuracy, sample_p
 from pairmargin.team import Team
 
 WORKER = Path(__file__).with_name("team_worker.py")
+ENVIRONMENT = os.environ | {
+    "OMP_NUM_THREADS": "1",
+    "PYTHONPATH": os.pathsep.join(sys.path),
+    "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",  # else a restart may look for the processes that died
+}
 SETTINGS: dict[str, Any] = {"n_clusters": 3, "hidden_layer_sizes": [8, 5], "max_iter": 15, "pretrain_epochs": 3}
 SETTINGS |= {"pretrain_batch_size": 32, "random_state": 0}
 
@@ -33,12 +38,13 @@ def run(folder: Path, size: int, **task: Any) -> list[Any]:
     np.savez(folder / "data.npz", X=X, index=pairs.index, same=pairs.same)
     (folder / "task.json").write_text(json.dumps(task))
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={size}"]
+    command.append("--max-restarts=1" if "dies_at" in task else "--max-restarts=0")
     done = subprocess.run(
         [*command, str(WORKER), str(folder)],
         capture_output=True,
         text=True,
         timeout=300,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+        env=ENVIRONMENT,
     )
     assert done.returncode == 0, done.stderr
     errors = sorted(folder.glob("error*.txt"))
@@ -72,6 +78,37 @@ def test_batches_in_a_team(stored: bool, tmp_path: Path) -> None:
         assert array.tobytes() == found[1][name].tobytes(), name
     _, y, _ = clouds()
     assert clustering_accuracy(y, found[0]["labels"]) > 0.95
+
+
+@pytest.mark.parametrize("dies_at", [("pretrain", 2), ("judge", 3), ("train", 12)])
+def test_the_death_of_a_process_costs_only_the_work_since_the_last_checkpoint(
+    dies_at: tuple[str, int], tmp_path: Path
+) -> None:
+    for name in ("calm", "restless"):
+        (tmp_path / name).mkdir()
+    calm = run(tmp_path / "calm", 2, settings=SETTINGS)
+    settings = SETTINGS | {"checkpoint": str(tmp_path / "kept")}
+    restless = run(tmp_path / "restless", 2, settings=settings, dies_at=dies_at)
+    for name, array in calm[0].items():
+        assert array.tobytes() == restless[0][name].tobytes(), name
+
+
+def test_the_command_under_torchrun(tmp_path: Path) -> None:
+    X, y, pairs = clouds()
+    np.save(tmp_path / "clouds.npy", X)
+    lines = [f"{i},{j},{bool(same)}" for (i, j), same in zip(pairs.index, pairs.same, strict=True)]
+    (tmp_path / "answers.csv").write_text("\n".join(["a,b,same", *lines]) + "\n")
+    fit = ["fit", "clouds.npy", "--pairs", "answers.csv", "--clusters", "3", "--batch-size", "50"]
+    written = {}
+    for size in (1, 2):
+        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={size}"]
+        command += ["-m", "pairmargin", *fit, "--out", f"out{size}", "--checkpoint", f"kept{size}", "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path, env=ENVIRONMENT)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["learned_from"] == 150  # one of them tells
+        written[size] = np.loadtxt(tmp_path / f"out{size}" / "labels.csv", delimiter=",", skiprows=1, usecols=1)
+        assert clustering_accuracy(y, written[size].astype(int)) > 0.95
+    assert clustering_accuracy(written[1].astype(int), written[2].astype(int)) > 0.95
 
 
 def test_other_data_on_one_process_is_noticed(tmp_path: Path) -> None:

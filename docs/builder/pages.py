@@ -244,7 +244,9 @@ def _look_up(words: list[str]) -> None:
         _parse(words[1:])
         unknown = []
     elif words[0] == "torchrun":  # with PyTorch
-        unknown = [word for word in words[-1:] if not word.endswith(".py")]
+        unknown = []
+        if "-m" in words:
+            _look_up(words[words.index("-m") + 1 :])
     else:
         unknown = words[:1]
     if unknown:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -69,6 +70,8 @@ app.add_typer(cli_experiment.app, name="experiment")
 
 
 def _complain(line: str) -> None:
+    if os.environ.get("RANK", "0") != "0":  # of several processes, the first one speaks
+        return
     from rich.console import Console
 
     Console(stderr=True).print(line, style="red", markup=False, highlight=False, soft_wrap=True)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .files import Evaluation
 
 READING = "How to read DATA"
+LEARNED = 20_000  # items that a fit looks at, if nothing is said
 SHOWN = 10  # notes; all of them are in run.json
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", show_default=False, help="A table, vectors, or a folder.")]
@@ -61,8 +62,19 @@ def fit(
     truth: Truth = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same seed, same clusters.")] = 0,
     sample: Annotated[
-        int, typer.Option(min=0, help="Learn from at most so many items, and label the others by it; 0: from all.")
-    ] = 20_000,
+        int | None,
+        typer.Option(
+            min=0,
+            show_default="20000, or 0 with --batch-size",
+            help="Learn from at most so many items, and label the others by it; 0: from all.",
+        ),
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Learn from so many items at a time, for large data.")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep how far it has come there, and go on from it.")
+    ] = None,
     on_conflict: Annotated[
         str, typer.Option(metavar="raise|drop|keep", help="What to do with answers that contradict each other.")
     ] = "raise",
@@ -85,6 +97,7 @@ def fit(
     from .cli_progress import progress
     from .files import fit_files, write_result
     from .files.outputs import OUTPUTS, record
+    from .team import launched
     from .writing import check_apart, new_folder, refusals
 
     given: dict[str, Any] = {"id": id, "text": text, "columns": columns, "exclude": exclude, "truth": truth}
@@ -94,12 +107,19 @@ def fit(
     folder = out or Path(f"{data.resolve().stem}-clusters")
     for name in OUTPUTS:
         check_apart(folder / name, data, pairs)
-    model = MaxMarginClustering(_number_of(clusters), on_conflict=on_conflict, random_state=seed)
+    settings: dict[str, Any] = {"on_conflict": on_conflict, "random_state": seed, "batch_size": batch_size}
+    settings["checkpoint"] = None if checkpoint is None else str(checkpoint)
+    model = MaxMarginClustering(_number_of(clusters), **settings)
+    n_learned = (0 if batch_size else LEARNED) if sample is None else sample
     errors = _console(stderr=True)
-    with new_folder(folder) as beside, _warnings(errors, json), progress(model, errors, json) as on_row:
-        result = fit_files(model, data, pairs, sample=sample, options=options, on_row=on_row)
-        with refusals(folder):
-            write_result(result, beside)
+    with launched() as team:
+        if team.rank > 0:  # it works for the first one, who writes and tells
+            fit_files(model, data, pairs, sample=n_learned, options=options)
+            return
+        with new_folder(folder) as beside, _warnings(errors, json), progress(model, errors, json) as on_row:
+            result = fit_files(model, data, pairs, sample=n_learned, options=options, on_row=on_row)
+            with refusals(folder):
+                write_result(result, beside)
     told = record(result) | {"out": str(folder)}
     if json:
         typer.echo(to_json.dumps(told, ensure_ascii=False))

@@ -49,7 +49,8 @@ def save(model: MaxMarginClustering, path: str | os.PathLike[str], *, recipe: Re
     Parameters
     ----------
     model : MaxMarginClustering
-        Fitted. A callback and a `RandomState` instance are not written: they come back as None.
+        Fitted. A callback, the folder of a checkpoint and a `RandomState` instance are not written: they come back as
+        None.
     path : path-like
         The file, by custom with the ending ``.safetensors``.
     recipe : Recipe, default=None
@@ -78,7 +79,7 @@ def save(model: MaxMarginClustering, path: str | os.PathLike[str], *, recipe: Re
     metadata = {
         "format": FORMAT,
         "format_number": FORMAT_NUMBER,
-        "settings": {k: v for k, v in model.get_params(deep=False).items() if _is_plain(v)},
+        "settings": {k: v for k, v in model.get_params(deep=False).items() if k != "checkpoint" and _is_plain(v)},
         "facts": {name: getattr(model, name) for name in _FACTS + _FACTS_OF_2},
         "feature_names": None if names is None else [str(name) for name in names],
         "recipe": steps,

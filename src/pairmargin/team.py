@@ -7,7 +7,9 @@ and the same data, works on its own part of the rows, and takes the same steps; 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -114,4 +116,19 @@ class Team:
 
 
 ALONE = Team()
+
+
+@contextmanager
+def launched() -> Iterator[Team]:
+    """The team that ``torchrun`` has launched this process for, while it lasts; without it, a team of one."""
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2 or dist.is_initialized():
+        yield Team.current()
+        return
+    dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo", timeout=PATIENCE)
+    try:
+        yield Team.current()
+    finally:
+        dist.destroy_process_group()
+
+
 TYPES = [torch.float32, torch.float64, torch.int64, torch.bool, torch.bfloat16]
