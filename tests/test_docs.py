@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import shlex
 import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -104,8 +104,12 @@ def test_the_command_that_opens_the_page_runs_as_printed(page, tmp_path):
     (line,) = re.findall(r"^pairmargin (label .*)$", (ROOT / page).read_text(), re.MULTILINE)
     command = [sys.executable, "-m", "pairmargin", *shlex.split(line), "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
-        said = list(itertools.takewhile(lambda line: not line.startswith("Open http://127.0.0.1:"), process.stdout))
+        said = process.stdout.readline()
+        link = next(found[0] for line in process.stdout if (found := re.search(r"http://\S+", line)))
+        browser = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor())
+        with browser.open(link, timeout=60) as response:
+            assert b"<title>pairmargin</title>" in response.read()
         process.send_signal(signal.SIGINT)
         process.stdout.read()
-    assert said[0] == "20 items from pictures; the session is in pictures-session\n"
+    assert said == "20 items from pictures; the session is in pictures-session\n"
     assert process.returncode in (0, 130)
