@@ -14,6 +14,7 @@ from pairmargin.consensus import consensus_space, consensus_starts, views
 from pairmargin.inputs import Input, Scaling
 from pairmargin.metrics import clustering_accuracy
 from pairmargin.pairs import Pairs
+from pairmargin.sample import among
 from pairmargin.start import pair_shaped_head
 
 
@@ -145,7 +146,7 @@ def test_where_even_the_points_in_pairs_are_too_many_the_pairs_that_remain_keep_
     pairs = answers(truth, 200, seed=0)
 
     rows = consensus._rows_to_look_at(300, pairs, RandomState(0))
-    kept = consensus._among(pairs, rows, 300)
+    kept = among(pairs, rows, 300)
 
     assert len(rows) == 60
     whole = {(*pair, same) for pair, same in zip(pairs.index.tolist(), pairs.same.tolist(), strict=True)}
