@@ -30,7 +30,7 @@ BASE = {  # what the base install may bring, with what these need in turn; docs/
     *("annotated-types", "pydantic", "pydantic-core", "typing-inspection"),
     "pip",
 }
-EXTRAS = {"files", "h5ad", "text", "plots", "umap", "experiments", "docs", "dev"}
+EXTRAS = {"files", "h5ad", "text", "plots", "umap", "web", "experiments", "docs", "dev"}
 IN_SOURCE = {"pyproject.toml", "README.md", "LICENSE", "src/pairmargin/py.typed"}
 
 
