@@ -50,6 +50,20 @@ def _reading(text: str, metavar: str | None = None, flag: str | None = None) -> 
     return typer.Option(*filter(None, [flag]), metavar=metavar, help=text, rich_help_panel=READING)
 
 
+Id = Annotated[str | None, _reading("The column with the ids; else rows are counted from 0.", "COLUMN")]
+Text = Annotated[str | None, _reading("The column with texts to learn from.", "COLUMN")]
+Columns = Annotated[list[str] | None, _reading("Read this column; say it again for more.", "COLUMN")]
+Exclude = Annotated[list[str] | None, _reading("Leave this column out; again for more.", "COLUMN")]
+Kind = Annotated[str | None, _reading("What to read of a folder that has both.", "image|text")]
+Embed = Annotated[str | None, _reading("What texts become.", "tfidf|sentence")]
+Size = Annotated[int | None, _reading("Pixels a side that images are stretched to.")]
+Colour = Annotated[bool, _reading("Keep the colours of images.", flag="--colour")]
+ArrayName = Annotated[str | None, _reading("The array with the vectors, of several.", "NAME")]
+Encoding = Annotated[str | None, _reading("Of text tables and texts; else utf-8.", "NAME")]
+Separator = Annotated[str | None, _reading("Of text tables; else found out.", "CHARACTER")]
+Sheet = Annotated[str | None, _reading("Of an Excel file; else the first.", "NAME")]
+
+
 def fit(
     data: Data,
     pairs: Answers,
@@ -79,18 +93,18 @@ def fit(
         str, typer.Option(metavar="raise|drop|keep", help="What to do with answers that contradict each other.")
     ] = "raise",
     json: Json = False,
-    id: Annotated[str | None, _reading("The column with the ids; else rows are counted from 0.", "COLUMN")] = None,
-    text: Annotated[str | None, _reading("The column with texts to learn from.", "COLUMN")] = None,
-    columns: Annotated[list[str] | None, _reading("Read this column; say it again for more.", "COLUMN")] = None,
-    exclude: Annotated[list[str] | None, _reading("Leave this column out; again for more.", "COLUMN")] = None,
-    kind: Annotated[str | None, _reading("What to read of a folder that has both.", "image|text")] = None,
-    embed: Annotated[str | None, _reading("What texts become.", "tfidf|sentence")] = None,
-    size: Annotated[int | None, _reading("Pixels a side that images are stretched to.")] = None,
-    colour: Annotated[bool, _reading("Keep the colours of images.", flag="--colour")] = False,
-    array: Annotated[str | None, _reading("The array with the vectors, of several.", "NAME")] = None,
-    encoding: Annotated[str | None, _reading("Of text tables and texts; else utf-8.", "NAME")] = None,
-    separator: Annotated[str | None, _reading("Of text tables; else found out.", "CHARACTER")] = None,
-    sheet: Annotated[str | None, _reading("Of an Excel file; else the first.", "NAME")] = None,
+    id: Id = None,
+    text: Text = None,
+    columns: Columns = None,
+    exclude: Exclude = None,
+    kind: Kind = None,
+    embed: Embed = None,
+    size: Size = None,
+    colour: Colour = False,
+    array: ArrayName = None,
+    encoding: Encoding = None,
+    separator: Separator = None,
+    sheet: Sheet = None,
 ) -> None:
     """Cluster a file by answers: labels, a model, a report and a record, in a folder."""
     from . import MaxMarginClustering

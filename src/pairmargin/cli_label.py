@@ -7,7 +7,23 @@ from typing import Annotated
 
 import typer
 
-from .cli_files import Data, _console, _reading, _tell_notes
+from .cli_files import (
+    ArrayName,
+    Colour,
+    Columns,
+    Data,
+    Embed,
+    Encoding,
+    Exclude,
+    Id,
+    Kind,
+    Separator,
+    Sheet,
+    Size,
+    Text,
+    _console,
+    _tell_notes,
+)
 
 
 def label(
@@ -31,18 +47,18 @@ def label(
         Path | None, typer.Option(metavar="FILE", help="Answers to begin with: a table with a, b and same.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same seed and answers, same questions.")] = 0,
-    id: Annotated[str | None, _reading("The column with the ids; else rows are counted from 0.", "COLUMN")] = None,
-    text: Annotated[str | None, _reading("The column with texts to learn from.", "COLUMN")] = None,
-    columns: Annotated[list[str] | None, _reading("Read this column; say it again for more.", "COLUMN")] = None,
-    exclude: Annotated[list[str] | None, _reading("Leave this column out; again for more.", "COLUMN")] = None,
-    kind: Annotated[str | None, _reading("What to read of a folder that has both.", "image|text")] = None,
-    embed: Annotated[str | None, _reading("What texts become.", "tfidf|sentence")] = None,
-    size: Annotated[int | None, _reading("Pixels a side that images are stretched to.")] = None,
-    colour: Annotated[bool, _reading("Keep the colours of images.", flag="--colour")] = False,
-    array: Annotated[str | None, _reading("The array with the vectors, of several.", "NAME")] = None,
-    encoding: Annotated[str | None, _reading("Of text tables and texts; else utf-8.", "NAME")] = None,
-    separator: Annotated[str | None, _reading("Of text tables; else found out.", "CHARACTER")] = None,
-    sheet: Annotated[str | None, _reading("Of an Excel file; else the first.", "NAME")] = None,
+    id: Id = None,
+    text: Text = None,
+    columns: Columns = None,
+    exclude: Exclude = None,
+    kind: Kind = None,
+    embed: Embed = None,
+    size: Size = None,
+    colour: Colour = False,
+    array: ArrayName = None,
+    encoding: Encoding = None,
+    separator: Separator = None,
+    sheet: Sheet = None,
 ) -> None:
     """Answer "same" or "different" in the browser, and take home the clusters."""
     from .extras import need
