@@ -33,7 +33,7 @@ from pairmargin.network import Layer, Network
 from pairmargin.objective import Prices, Problem, assignments, objective_and_subgradient
 from pairmargin.rbm import RBM, Pretraining, train_rbm
 from pairmargin.threads import threads_for
-from pairmargin.training import AdamSteps, train
+from pairmargin.training import AdamSteps, Watch, train
 
 RESULTS = Path(__file__).parents[1] / "results" / "speed.csv"
 Work = Callable[[], Any]
@@ -149,7 +149,9 @@ def growth(rounds: int) -> list[tuple[str, float, str]]:
         network = Network([Layer(torch.randn(64, 100) * 0.1, torch.zeros(100))], torch.full((100,), 0.5), 1.0,
                           torch.randn(10, 100), torch.zeros(10))  # fmt: skip
         problem = Problem.build(random_pairs(n, 500, rng), n, Prices(0.02, 1.0), like=x)
-        return lambda: train(network, DenseInput(x), problem, AdamSteps(network, 1e-3, 1e-3), max_iter=3, tol=0.0)
+        return lambda: train(
+            network, DenseInput(x), problem, AdamSteps(network, 1e-3, 1e-3), Watch(max_iter=3, tol=0.0)
+        )
 
     def pair_search(n_pairs: int, n_clusters: int) -> Work:
         scores = torch.rand(20_000, n_clusters)

@@ -30,11 +30,11 @@ from pairmargin import (
     MaxMarginClustering,
     Pairs,
     clustering_accuracy,
-    estimator,
     sample_pairs,
+    stages,
 )
-from pairmargin.estimator import FEWEST, SCREEN
 from pairmargin.labelling import asked_labels
+from pairmargin.stages import FEWEST, SCREEN
 
 QUICK = {"n_init": 1, "pretrain_epochs": 5, "max_iter": 30, "random_state": 0}
 
@@ -53,14 +53,14 @@ def wine_pairs(wine):
 def trainings(monkeypatch):
     """Every training of a fit, in order: its ``max_iter``, the number of answers, and its history."""
     seen = []
-    train = estimator.train
+    train = stages.train
 
-    def noted(network, x, problem, steps, *, max_iter, **others):
-        history = train(network, x, problem, steps, max_iter=max_iter, **others)
-        seen.append((max_iter, problem.n_answers, history))
+    def noted(network, x, problem, steps, watch):
+        history = train(network, x, problem, steps, watch)
+        seen.append((watch.max_iter, problem.n_answers, history))
         return history
 
-    monkeypatch.setattr(estimator, "train", noted)
+    monkeypatch.setattr(stages, "train", noted)
     return seen
 
 
@@ -233,33 +233,33 @@ def hard_wine(wine):
 def test_lessons_leave_a_local_minimum(hard_wine, trainings, monkeypatch):
     X, pairs = hard_wine
     objective, agreement = {}, {}
-    for lessons in (0, estimator.LESSONS):
-        monkeypatch.setattr(estimator, "LESSONS", lessons)
+    for lessons in (0, stages.LESSONS):
+        monkeypatch.setattr(stages, "LESSONS", lessons)
         model = MaxMarginClustering(3, (20,), random_state=0).fit(X, pairs=pairs)
         objective[lessons], agreement[lessons] = model.objective_, (model.labels_ == model.predict(X)).mean()
         assert model.objective_ == min(row["objective"] for row in model.history_)
         scores = model.decision_function(X)[pairs.points]
         weighed = Pairs(pairs.index, pairs.same, model.answer_trust_)
         np.testing.assert_array_equal(model.labels_[pairs.points], asked_labels(scores, weighed, model.answer_price))
-    assert objective[estimator.LESSONS] < 0.95 * objective[0]
-    assert agreement[estimator.LESSONS] > agreement[0]
+    assert objective[stages.LESSONS] < 0.95 * objective[0]
+    assert agreement[stages.LESSONS] > agreement[0]
     whole = [history for max_iter, n_answers, history in trainings if (max_iter, n_answers) == (model.max_iter, 150)]
     assert len(whole) > 2  # once without lessons, then with them
 
 
 def test_a_lesson_that_raises_the_objective_is_forgotten(hard_wine, monkeypatch):
     X, pairs = hard_wine
-    monkeypatch.setattr(estimator, "LESSONS", 0)
+    monkeypatch.setattr(stages, "LESSONS", 0)
     without = MaxMarginClustering(3, **QUICK).fit(X, pairs=pairs)
-    monkeypatch.setattr(estimator, "LESSONS", 1)
+    monkeypatch.setattr(stages, "LESSONS", 1)
 
     def spoil(self, network, x, start):
         network.head.mul_(100)
 
-    settled = MaxMarginClustering._settle
+    settled = stages.Stages.settle
     monkeypatch.setattr(
-        MaxMarginClustering,
-        "_settle",
+        stages.Stages,
+        "settle",
         lambda self, network, x, start: (settled if len(start.rows) == len(X) else spoil)(self, network, x, start),
     )
     spoiled = MaxMarginClustering(3, **QUICK).fit(X, pairs=pairs)

@@ -17,7 +17,18 @@ HOME = Path(pairmargin.__file__).parent
 STOREYS = [  # from the top of the house to the ground: a room imports from its own storey or a lower one
     {"cli", "web", "experiments", "demo", "report", "fit_report", "files", "persist", "plotting", "__main__"},
     {"estimator", "baselines", "query", "model_selection"},
-    {"training", "start", "consensus", "trust", "labelling", "graph", "neighbours", "cluster_count", "validation"},
+    {
+        "stages",
+        "training",
+        "start",
+        "consensus",
+        "trust",
+        "labelling",
+        "graph",
+        "neighbours",
+        "cluster_count",
+        "validation",
+    },
     {
         "network",
         "objective",

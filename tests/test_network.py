@@ -13,7 +13,7 @@ from pairmargin.neighbours import neighbour_links
 from pairmargin.network import Layer, Network
 from pairmargin.objective import Prices, Problem, objective, objective_and_subgradient
 from pairmargin.pairs import Pairs
-from pairmargin.training import AdamSteps, train
+from pairmargin.training import AdamSteps, Watch, train
 
 N_POINTS, N_FEATURES, N_CLUSTERS = 12, 6, 4
 PENALTY, SPREAD = 0.3, 0.4
@@ -137,7 +137,7 @@ def test_training_a_copy_leaves_the_original_as_it_was(sizes: tuple[int, ...]) -
     problem = Problem.build(Pairs([(0, 1), (2, 3)], [True, False]), N_POINTS, Prices(PENALTY, 2.0), like=network.head)
     other = network.copy()
     assert torch.equal(other.scores(x), scores)
-    train(other, x, problem, AdamSteps(other, 0.1, 0.1), max_iter=3, tol=0.0)
+    train(other, x, problem, AdamSteps(other, 0.1, 0.1), Watch(max_iter=3, tol=0.0))
     assert all(torch.equal(p, was) for p, was in zip(network.parameters, kept, strict=True))
     assert torch.equal(network.scores(x), scores)
     assert not any(torch.equal(p, was) for p, was in zip(other.parameters, kept, strict=True))

@@ -13,7 +13,7 @@ from pairmargin.network import Layer, Network
 from pairmargin.objective import Prices, Problem, objective
 from pairmargin.pairs import Pairs
 from pairmargin.threads import WORTH_SHARING, threads_for
-from pairmargin.training import PATIENCE, SETTLE, AdamSteps, PaperSteps, Steps, settle, train
+from pairmargin.training import PATIENCE, SETTLE, AdamSteps, PaperSteps, Steps, Watch, settle, train
 
 KEYS = {
     "iteration",
@@ -97,7 +97,7 @@ def scripted(values: list[float]) -> tuple[Network, DenseInput, Problem, Steps, 
 
 def run_script(values: list[float], *, max_iter: int, tol: float) -> list[dict]:
     network, x, problem, steps, _ = scripted(values)
-    return train(network, x, problem, steps, max_iter=max_iter, tol=tol)
+    return train(network, x, problem, steps, Watch(max_iter=max_iter, tol=tol))
 
 
 # When it stops
@@ -133,7 +133,7 @@ def test_any_fall_counts_without_a_tolerance() -> None:
 @pytest.mark.parametrize("max_iter", [1, 3, PATIENCE + 5])
 def test_max_iter_is_respected_and_steps_count_from_1(max_iter: int) -> None:
     network, x, problem, steps, stepped = scripted([100.0 - k for k in range(90)])
-    history = train(network, x, problem, steps, max_iter=max_iter, tol=1e-5)
+    history = train(network, x, problem, steps, Watch(max_iter=max_iter, tol=1e-5))
     assert [row["iteration"] for row in history] == list(range(max_iter + 1))
     assert stepped == list(range(1, max_iter + 1))
     assert history[-1]["objective"] == pytest.approx(100 - max_iter)  # of the network as it is left
@@ -141,7 +141,7 @@ def test_max_iter_is_respected_and_steps_count_from_1(max_iter: int) -> None:
 
 def test_no_step_is_taken_after_the_decision_to_stop() -> None:
     network, x, problem, steps, stepped = scripted([4.0] * 90)
-    history = train(network, x, problem, steps, max_iter=80, tol=1e-5)
+    history = train(network, x, problem, steps, Watch(max_iter=80, tol=1e-5))
     assert stepped == [row["iteration"] for row in history[1:]]
 
 
@@ -162,7 +162,7 @@ def test_without_answers_no_cluster_of_the_start_is_given_up(n_answers: int) -> 
     def steps(gradients: list[Tensor], iteration: int) -> None:
         network.head_bias[0] += 0.4  # the other cluster is empty from the third step on
 
-    history = train(network, x, problem, steps, max_iter=5, tol=0.0)
+    history = train(network, x, problem, steps, Watch(max_iter=5, tol=0.0))
     assert [row["occupied_clusters"] for row in history] == ([2, 2, 2, 1, 1, 1] if n_answers else [2, 2, 2])
     assert len(set(network.scores(x).argmax(1).tolist())) == (1 if n_answers else 2)
 
@@ -180,7 +180,9 @@ def test_history_starts_with_the_start_and_its_terms_add_up(beyond: bool) -> Non
     network, x, problem = toy(beyond=beyond)
     start = float(plain_objective(network.parameters, network.centre, x, problem))
     seen = []
-    history = train(network, x, problem, AdamSteps(network, 0.05, 0.01), max_iter=12, tol=0.0, on_iteration=seen.append)
+    history = train(
+        network, x, problem, AdamSteps(network, 0.05, 0.01), Watch(max_iter=12, tol=0.0, on_iteration=seen.append)
+    )
     assert history == seen
     assert history[0]["iteration"] == 0
     assert history[0]["objective"] == pytest.approx(start, rel=1e-12)
@@ -204,7 +206,7 @@ def test_violated_pairs_and_occupied_clusters_are_counted() -> None:
     x = DenseInput(torch.tensor([[5.0, 0, 1], [5.0, 0, 1], [0, -1, 0.25]]).double())
     pairs = Pairs([(0, 1), (0, 2), (1, 2)], [True, True, False])  # holds by 4; broken; holds by 0.25
     problem = Problem.build(pairs, 3, Prices(0.0, 1.0), like=network.head)
-    (row, _) = train(network, x, problem, lambda gradients, iteration: None, max_iter=1, tol=0.0)
+    (row, _) = train(network, x, problem, lambda gradients, iteration: None, Watch(max_iter=1, tol=0.0))
     assert row["violated_pairs"] == 2
     assert row["occupied_clusters"] == 2
     assert row["must_link"] == pytest.approx(0.5 * (0 + 1.25))
@@ -221,7 +223,7 @@ def test_objective_falls_on_an_easy_toy(sizes: tuple[int, ...], solver: str) -> 
     for seed in range(5):
         network, x, problem = toy(sizes, seed=seed)
         steps = AdamSteps(network, 0.05, 0.02) if solver == "adam" else PaperSteps(network, 0.02, 0.01, 200)
-        history = train(network, x, problem, steps, max_iter=300, tol=0.0)
+        history = train(network, x, problem, steps, Watch(max_iter=300, tol=0.0))
         ratios.append(history[-1]["objective"] / history[0]["objective"])
         shares.append(history[-1]["violated_pairs"] / max(history[0]["violated_pairs"], 1))
     assert max(ratios) < 0.8
@@ -248,7 +250,7 @@ def test_a_point_goes_where_its_neighbours_are_if_that_has_a_price(price: float)
         like=network.head,
         links=torch.from_numpy(neighbour_links(neighbours.numpy())),
     )
-    train(network, x, problem, AdamSteps(network, 0.05, 0.0), max_iter=100, tol=0.0)
+    train(network, x, problem, AdamSteps(network, 0.05, 0.0), Watch(max_iter=100, tol=0.0))
     assert network.scores(x).argmax(1).tolist() == ([0, 0, 0, 1, 1] if price else [1, 0, 0, 1, 1])
 
 
@@ -258,7 +260,7 @@ def test_clusters_keep_their_shares_if_that_has_a_price(price: float) -> None:
     network, x = table([[0.5, 0.0], [0.0, 0.4]] * 10)
     prices, shares = Prices(0.001, 0.0, balance_weight=price), torch.tensor([0.5, 0.5])
     problem = Problem.build(Pairs([(0, 1)], [True]), 20, prices, like=network.head, shares=shares)
-    train(network, x, problem, AdamSteps(network, 0.05, 0.0), max_iter=300, tol=0.0)
+    train(network, x, problem, AdamSteps(network, 0.05, 0.0), Watch(max_iter=300, tol=0.0))
     scores = network.scores(x)
     found = scores.argmax(1)
     assert found[0] == found[1]  # the answer is heard all the same
@@ -312,7 +314,7 @@ def test_training_with_paper_steps_equals_descent_by_autograd(sizes: tuple[int, 
         head_rate = 1 / (penalty * (iteration + 1 + offset))
         rates = [layer_rate] * (len(leaves) - 2) + [head_rate] * 2
         leaves = [(p - rate * g).detach().requires_grad_() for p, g, rate in zip(leaves, gradients, rates, strict=True)]
-    history = train(network, x, problem, PaperSteps(network, penalty, layer_rate, offset), max_iter=6, tol=0.0)
+    history = train(network, x, problem, PaperSteps(network, penalty, layer_rate, offset), Watch(max_iter=6, tol=0.0))
     np.testing.assert_allclose([row["objective"] for row in history[:-1]], values, rtol=1e-9)
     for found, expected in zip(network.parameters, leaves, strict=True):
         np.testing.assert_allclose(found, expected.detach(), rtol=1e-9, atol=1e-12)
@@ -333,7 +335,7 @@ def test_training_with_adam_steps_equals_adam_on_autograd(sizes: tuple[int, ...]
         value.backward()
         values.append(float(value.detach()))
         adam.step()
-    history = train(network, x, problem, AdamSteps(network, head_rate, layer_rate), max_iter=7, tol=0.0)
+    history = train(network, x, problem, AdamSteps(network, head_rate, layer_rate), Watch(max_iter=7, tol=0.0))
     np.testing.assert_allclose([row["objective"] for row in history[:-1]], values, rtol=1e-9)
     for found, expected in zip(network.parameters, leaves, strict=True):
         np.testing.assert_allclose(found, expected.detach(), rtol=1e-7, atol=1e-9)
@@ -374,7 +376,7 @@ def test_work_with_one_large_product_keeps_its_threads() -> None:
 
 def test_the_network_that_is_left_is_the_lowest() -> None:
     network, x, problem = toy()
-    history = train(network, x, problem, AdamSteps(network, 2.0, 2.0), max_iter=30, tol=0.0)
+    history = train(network, x, problem, AdamSteps(network, 2.0, 2.0), Watch(max_iter=30, tol=0.0))
     lowest = min(row["objective"] for row in history)
     assert lowest < history[-1]["objective"]  # steps so large go up as well as down
     end = float(plain_objective(network.parameters, network.centre, x, problem))

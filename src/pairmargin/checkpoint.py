@@ -121,7 +121,12 @@ class Checkpoint:
         return NOTHING_KEPT if self.folder is None else FileKeeper(self._file(name), self.every, self.team)
 
     def once(
-        self, name: str, rng: RandomState, work: Callable[[], T], pack: Callable[[T], Any], unpack: Callable[..., T]
+        self,
+        name: str,
+        rng: RandomState,
+        work: Callable[[], T],
+        pack: Callable[[T], State],
+        unpack: Callable[[State], T],
     ) -> T:
         """The result of a stage that is short: from the folder, or else of ``work``, which uses ``rng``."""
         keeper = self.stage(name)

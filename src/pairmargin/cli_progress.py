@@ -94,7 +94,7 @@ def _bars(model: MaxMarginClustering, console: Console, shown: bool) -> Iterator
 
 def _steps(model: MaxMarginClustering) -> dict[str, int]:
     """The most rows of each phase; training may end before."""
-    from .estimator import FOLD_ITER, LESSONS, N_FOLDS, SCREEN
+    from .stages import FOLD_ITER, LESSONS, N_FOLDS, SCREEN
     from .validation import layer_sizes
 
     epochs = model.pretrain_epochs * len(layer_sizes(model.hidden_layer_sizes))

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,24 +17,18 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .batches import Batches
-from .checkpoint import NOTHING_KEPT, Checkpoint, Keeper
-from .consensus import Start, consensus_starts
+from .checkpoint import Checkpoint
 from .exceptions import InvalidParameterError
-from .inputs import GAUSSIAN, Input, Rows, ScaledRows, Scaling, fingerprint, pieces
+from .inputs import GAUSSIAN, Input, Rows, Scaling, fingerprint, pieces
 from .labelling import asked_labels
-from .neighbours import nearest_neighbours, neighbour_links
 from .network import Layer, Network
-from .objective import Prices, Problem, pair_margins
+from .objective import pair_margins
 from .pairs import Pairs
-from .rbm import Pretraining, pretrain
-from .sample import Sample
-from .start import code_spread, nearest_mean_head, start_head
+from .stages import Callback, Known, Learned, Stages, lowest, widths
 from .stored import is_stored, stored_rows
 from .team import Team
 from .threads import threads_for
-from .training import SETTLED, AdamSteps, History, PaperSteps, Steps, settle, train, train_in_batches
-from .trust import Trust, chances, judged, margins, median_margin, same_chances
+from .trust import Trust, chances, margins, median_margin, same_chances
 from .validation import (
     AUTO,
     check_both_kinds,
@@ -46,17 +40,8 @@ from .validation import (
 )
 
 logger = logging.getLogger("pairmargin")
-CPU = torch.device("cpu")
 Array = NDArray[Any]
-Callback = Callable[[dict[str, Any]], object]
 
-RAMP = 100  # iterations in which Adam's steps rise to their full size
-SETTLE_RATES = 0.03, 0.005  # Adam's steps for the head and for the layers, while they learn given clusters
-SCREEN = 25  # iterations after which the best of several starts is known
-N_FOLDS, FOLD_ITER = 3, 50  # parts of the answers, each judged by what so many iterations learn from the others
-FEWEST = 20  # answers that can be judged by each other
-LESSONS = 3  # times that a network is taught the clusters which the answers insist on
-N_NEIGHBORS = 10
 LARGE = 2**25  # numbers in X, above which it is looked at piece by piece
 
 
@@ -315,57 +300,18 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         team.check_same("X", content[0])
         team.check_same("the list of answers", content[1])
         kept = Checkpoint(self.checkpoint, self.checkpoint_every, self._kept_settings(), b"".join(content), team)
-        device = _device(self.device)
+        device, stages = _device(self.device), Stages(self, rng, team, kept)
         with _shown(self.verbose):
             visible = self.visible if sizes or self.visible != "auto" else GAUSSIAN
             scaling = self._scaling() if warm else Scaling.learn(data, visible)
             x = scaling.apply(data, device)
             if warm:
-                sample, history = self._sample(x, pairs, rng), self.pretraining_history_
-                starts = [self._known_network(data.dtype, device, sizes, n_clusters)]
+                learned = stages.go_on(x, pairs, self._known(data.dtype, device, sizes, n_clusters))
             else:
-                layers, history = self._pretrain(x, sizes, scaling.visible, rng, device, kept)
-                sample = self._sample(x, pairs, rng)
-                starts = kept.once(
-                    "starts",
-                    rng,
-                    lambda: self._starts_of(team, sample, layers, n_clusters, rng),
-                    lambda found: ({f"start-{k}": each.tensors for k, each in enumerate(found)}, {"n": len(found)}),
-                    lambda state: [Network.of(state.tensors[f"start-{k}"]) for k in range(state.facts["n"])],
-                )
-            links = self._links(sample.x, team)
-            network = kept.once(
-                "chosen",
-                rng,
-                lambda: self._most_promising(starts, sample, links, rng),
-                lambda found: ({"network": found.tensors}, {}),
-                lambda state: Network.of(state.tensors["network"]),
-            )
-            trust = kept.once(
-                "trust",
-                rng,
-                lambda: self._judge(network, sample, links, rng),
-                lambda found: (
-                    {"trust": [torch.from_numpy(found.right), torch.from_numpy(found.trust)]},
-                    {"sharpness": found.sharpness, "error_rate": found.error_rate},
-                ),
-                lambda state: Trust(
-                    **state.facts, right=state.tensors["trust"][0].numpy(), trust=state.tensors["trust"][1].numpy()
-                ),
-            )
-            if warm:  # this network has learned from answers that it now judges
-                trust = trust._replace(sharpness=self.sharpness_)
-            trusted = Pairs(pairs.index, pairs.same, pairs.weight * trust.trust)
-            tell = _Remembering(self._reporter("train"))
-            all_links = sample.in_all(links)
-            training_history = self._train(
-                network, x, trusted, all_links, rng, on_iteration=tell, keeper=kept.stage("training")
-            )
-            if not team.anyone(tell.stopped):
-                network, training_history = self._revise(network, x, trusted, all_links, rng, training_history)
-            self._store(scaling, network, history, training_history)
-            self._store_labels(network, x, trusted, team)
-            self._store_trust(trust, given.is_in(pairs))
+                learned = stages.learn(x, pairs, sizes, scaling.visible, n_clusters)
+            self._store(scaling, learned)
+            self._store_labels(learned, x, team)
+            self._store_trust(learned.trust, given.is_in(pairs))
         return self
 
     def predict(self, X: ArrayLike) -> Array:
@@ -433,223 +379,25 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _pretrain(
-        self,
-        x: Rows,
-        sizes: tuple[int, ...],
-        visible: str,
-        rng: RandomState,
-        device: torch.device,
-        kept: Checkpoint,
-    ) -> tuple[list[Layer], History]:
-        """Layers from stacked RBMs."""
-        settings = Pretraining(
-            epochs=self.pretrain_epochs,
-            batch_size=self.pretrain_batch_size,
-            learning_rate=self.pretrain_learning_rate,
-            cd_steps=self.cd_steps,
-            momentum=self.momentum,
-            weight_decay=self.weight_decay,
-        )
-        logger.info("pretraining %d layers on %d x %d, %s visible units", len(sizes), *x.shape, visible)
-        generator = _generator(rng, device)
-        with threads_for(min(self.pretrain_batch_size, x.shape[0]), x.shape[1], *sizes):
-            like = x.rows(slice(0, 1))
-            tell, team = self._reporter("pretrain"), Team.current()
-            return pretrain(x, sizes, visible, settings, generator, like, tell, team, kept.stage)
-
-    def _starts_of(
-        self, team: Team, sample: Sample, layers: list[Layer], n_clusters: int | None, rng: RandomState
-    ) -> list[Network]:
-        """The starts that the first member of a team finds, for everyone."""
-        found = self._starts(sample, layers, n_clusters, rng) if team.rank == 0 else []
-        team.same_chance(rng)
-        if team.size == 1:
-            return found
-        networks = []
-        for k in range(int(team.hand_out(torch.tensor([len(found)]) if found else None))):
-            tensors = found[k].tensors if found else [None] * (2 * len(layers) + 4)
-            networks.append(Network.of([team.hand_out(tensor) for tensor in tensors]))
-        return networks
-
-    def _starts(self, sample: Sample, layers: list[Layer], n_clusters: int | None, rng: RandomState) -> list[Network]:
-        """Networks to train from, each with its own copy of the layers."""
-        x, pairs = sample.x, sample.pairs
-        codes = Network(layers).codes(x)
-        centre = codes.mean(0)
-        centred = codes.sub(centre).cpu().numpy().astype(np.float64)
-        spread = code_spread(centred)
-        centred /= spread
-
-        def with_head(head: Array, bias: Array) -> Network:
-            own = [Layer(layer.weight.clone(), layer.bias.clone()) for layer in layers]
-            head = np.ascontiguousarray(head)  # another order in memory is another order of sums
-            return Network(own, centre, spread, torch.from_numpy(head).to(codes), torch.from_numpy(bias).to(codes))
-
-        if self.init != "consensus":
-            assert n_clusters is not None  # `check_settings` has seen to it
-            heads = [start_head(centred, n_clusters, pairs, self.init, rng) for _ in range(self.n_init)]
-            return [with_head(*head) for head in heads]
-        networks = []
-        for start in consensus_starts(centred, x, n_clusters, pairs, rng, self.n_init):
-            networks.append(with_head(*nearest_mean_head(centred[start.rows], start.labels)))
-            self._settle(networks[-1], x, start)
-        return networks
-
-    def _settle(self, network: Network, x: Input, start: Start) -> None:
-        """Let the network learn the clusters of a start, or of a lesson."""
-        seen = x if len(start.rows) == x.shape[0] else x.subset(torch.from_numpy(start.rows))
-        labels = torch.from_numpy(start.labels).to(network.head.device, torch.long)
-        with threads_for(len(labels), *_widths(network)):
-            n_steps = settle(network, seen, labels, AdamSteps(network, *SETTLE_RATES), self.weight_penalty)
-        logger.info("%d points learned their clusters in %d steps", len(labels), n_steps)
-
-    def _sample(self, x: Rows, pairs: Pairs, rng: RandomState) -> Sample:
-        """What is looked at as a whole: all of the data, or some of it where it is large."""
-        if isinstance(x, ScaledRows) or self._is_large(x):
-            return Sample.draw(x, pairs, rng)
-        return Sample.whole(cast(Input, x), pairs)
-
-    def _links(self, x: Input, team: Team) -> torch.Tensor | None:
-        """Points and their nearest neighbours, (l, 2), if they have a price."""
-        if not self.neighbour_weight:
-            return None
-        if team.rank > 0:
-            return team.hand_out(None)
-        return team.hand_out(torch.from_numpy(neighbour_links(nearest_neighbours(x.points(), N_NEIGHBORS)[1])))
-
-    def _most_promising(
-        self, starts: list[Network], sample: Sample, links: torch.Tensor | None, rng: RandomState
-    ) -> Network:
-        """The start whose objective is the lowest when each has been trained a little."""
-        if len(starts) == 1:
-            return starts[0]
-        tell = self._reporter("screen")
-        lowest = [
-            _lowest(self._train(start.copy(), sample.x, sample.pairs, links, rng, SCREEN, tell)) for start in starts
-        ]
-        logger.info("%d starts, objectives %s", len(starts), ", ".join(f"{value:.4g}" for value in lowest))
-        return starts[int(np.argmin(lowest))]
-
-    def _judge(self, network: Network, sample: Sample, links: torch.Tensor | None, rng: RandomState) -> Trust:
-        """What networks that learn from some of the answers think of the others."""
-        x, pairs = sample.x, sample.pairs
-        if not self.robust or len(pairs) < FEWEST or len(network.head) < 2:
-            return Trust.complete(len(pairs))
-        fold = rng.permutation(len(pairs)) % N_FOLDS
-        ends = np.empty((len(pairs), 2, len(network.head)))
-        tell = self._reporter("judge")
-        for part in range(N_FOLDS):
-            pupil, unseen = network.copy(), fold == part
-            self._train(pupil, x, pairs[~unseen], links, rng, FOLD_ITER, tell)
-            scores = pupil.scores(x)
-            ends[unseen] = scores[torch.from_numpy(pairs.index[unseen])].cpu().numpy() / median_margin(margins(scores))
-        trust = judged(ends, pairs.same)
-        logger.info("%.0f %% of the answers seem wrong", 100 * trust.error_rate)
-        return trust
-
-    def _revise(
-        self, network: Network, x: Rows, pairs: Pairs, links: torch.Tensor | None, rng: RandomState, history: History
-    ) -> tuple[Network, History]:
-        """Teach the network the clusters that the answers insist on, as long as that lowers the objective.
-
-        A margin only pulls at the ends of an answer that is not kept; a lesson says where to, and leads out of a local
-        minimum. The network that is best, and the history of its last training. Large data have no lessons: few of
-        their points are asked about, and all would be trained on again.
-        """
-        tell, asked = _Remembering(self._reporter("revise")), pairs.points
-        if not len(asked) or self._is_large(x):
-            return network, history
-        seen = x.subset(torch.from_numpy(asked))
-        for _ in range(LESSONS):
-            scores = network.scores(seen).cpu().numpy()
-            labels = asked_labels(scores, pairs, self.answer_price)
-            if (scores.argmax(1) == labels).mean() >= SETTLED or Team.current().anyone(tell.stopped):
-                break
-            pupil = network.copy()
-            self._settle(pupil, seen, Start(np.arange(len(asked)), labels))
-            course = self._train(pupil, x, pairs, links, rng, on_iteration=tell)
-            if _lowest(course) >= _lowest(history):
-                break
-            network, history = pupil, course
-        return network, history
-
-    def _train(
-        self,
-        network: Network,
-        x: Rows,
-        pairs: Pairs,
-        links: torch.Tensor | None,
-        rng: RandomState,
-        n_steps: int | None = None,
-        on_iteration: Callback | None = None,
-        keeper: Keeper = NOTHING_KEPT,
-    ) -> History:
-        """Algorithm 1 in place, for so many steps if not to the end; its history."""
-        n_iter = self.max_iter if n_steps is None else min(n_steps, self.max_iter)
-        prices = Prices(self.weight_penalty, self.free_weight, self.neighbour_weight, self.balance_weight)
-        team = Team.current()
-        settings: dict[str, Any] = {"tol": self.tol, "on_iteration": on_iteration, "team": team, "keeper": keeper}
-        if self._is_large(x):
-            assert self.batch_size is not None
-            with threads_for(self.batch_size, *_widths(network)):
-                problem = Problem.build(pairs, x.shape[0], prices, like=network.head, links=links)
-                batches = Batches(x, problem, self.batch_size, _generator(rng), team)
-                n_passes = n_iter if n_steps is None else -(-n_iter // len(batches))
-                history = train_in_batches(network, batches, self._steps(network), max_iter=n_passes, **settings)
-        else:
-            with threads_for(x.shape[0], *_widths(network)):
-                all_rows = x.subset(torch.arange(x.shape[0])) if isinstance(x, ScaledRows) else cast(Input, x)
-                shares = self._shares(network, all_rows)
-                problem = Problem.build(pairs, x.shape[0], prices, like=network.head, links=links, shares=shares)
-                history = train(network, all_rows, problem, self._steps(network), max_iter=n_iter, **settings)
-        logger.info("trained for %d iterations, objective %.6g", history[-1]["iteration"], _lowest(history))
-        return history
-
     def _kept_settings(self) -> dict[str, Any]:
         """The settings that decide what comes out."""
         told = {"callback", "verbose", "checkpoint", "checkpoint_every"}
         return {name: value for name, value in self.get_params(deep=False).items() if name not in told}
 
-    def _is_large(self, x: Rows) -> bool:
-        """Whether there is more than one batch."""
-        return self.batch_size is not None and x.shape[0] > self.batch_size
-
-    def _shares(self, network: Network, x: Input) -> torch.Tensor | None:
-        """What part of the points every cluster has, if that has a price."""
-        if not self.balance_weight:
-            return None
-        counts = torch.bincount(network.scores(x).argmax(1), minlength=len(network.head)) + 1
-        return counts / counts.sum()
-
-    def _steps(self, network: Network) -> Steps:
-        """The solver's way of moving the parameters."""
-        if self.solver == "adam":
-            return AdamSteps(network, self.learning_rate or 0.02, self.layer_learning_rate or 0.01, RAMP)
-        return PaperSteps(network, self.weight_penalty, self.layer_learning_rate or 0.01, self.step_offset)
-
-    def _reporter(self, phase: str) -> Callback:
-        """What happens after every epoch and iteration."""
-
-        def report(row: dict[str, Any]) -> object:
-            if self.verbose > 1 and row.get("iteration", row.get("epoch", 0)) % 10 == 0:
-                logger.info("%s %s", phase, row)
-            return None if self.callback is None else self.callback({"phase": phase, **row})
-
-        return report
-
-    def _store(self, scaling: Scaling, network: Network, pretraining: History, training: History) -> None:
+    def _store(self, scaling: Scaling, learned: Learned) -> None:
         """Keep what was learned, as numpy arrays."""
+        network = learned.network
         self.visible_, self.input_shift_, self.input_scale_ = scaling.visible, scaling.shift, scaling.scale
         self.coefs_ = [layer.weight.cpu().numpy() for layer in network.layers]
         self.intercepts_ = [layer.bias.cpu().numpy() for layer in network.layers]
         self.code_mean_, self.code_spread_ = network.centre.cpu().numpy(), network.spread
         self.head_coef_, self.head_intercept_ = network.head.cpu().numpy(), network.head_bias.cpu().numpy()
-        self.pretraining_history_, self.history_ = pretraining, training
-        self.n_iter_, self.objective_ = training[-1]["iteration"], _lowest(training)
+        self.pretraining_history_, self.history_ = learned.pretraining, learned.history
+        self.n_iter_, self.objective_ = learned.history[-1]["iteration"], lowest(learned.history)
 
-    def _store_labels(self, network: Network, x: Rows, pairs: Pairs, team: Team) -> None:
+    def _store_labels(self, learned: Learned, x: Rows, team: Team) -> None:
         """Keep the clusters of the points, and what a margin is worth."""
+        network, pairs = learned.network, learned.trusted
         best, margin = [], []
         for piece in pieces(x, team):
             scores = network.scores(piece)
@@ -671,9 +419,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     def _scaling(self) -> Scaling:
         return Scaling(self.visible_, self.input_shift_, self.input_scale_)
 
-    def _known_network(
-        self, dtype: Any, device: torch.device, sizes: tuple[int, ...], n_clusters: int | None
-    ) -> Network:
+    def _known(self, dtype: Any, device: torch.device, sizes: tuple[int, ...], n_clusters: int | None) -> Known:
         """The stored model, to go on from, if it is what is asked for."""
         known, n_used = tuple(len(b) for b in self.intercepts_), len(self.head_coef_)
         if sizes != known or (n_clusters is not None and n_clusters < n_used):
@@ -682,7 +428,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
                 f"hidden_layer_sizes={sizes} and n_clusters={self.n_clusters!r} are asked for; set "
                 "warm_start=False to start anew"
             )
-        return self._network(dtype, device)
+        return Known(self._network(dtype, device), self.pretraining_history_, self.sharpness_)
 
     def _network(self, dtype: Any, device: torch.device) -> Network:
         """The stored model as tensors."""
@@ -712,34 +458,9 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         network, x = self._network(data.dtype, device), self._scaling().apply(data, device)
         found = []
         for piece in pieces(x):
-            with threads_for(piece.shape[0], *_widths(network)):
+            with threads_for(piece.shape[0], *widths(network)):
                 found.append(of(network, piece).cpu().numpy())
         return np.concatenate(found)
-
-
-class _Remembering:
-    """A callback that remembers whether it has asked to stop."""
-
-    def __init__(self, callback: Callback) -> None:
-        self.callback, self.stopped = callback, False
-
-    def __call__(self, row: dict[str, Any]) -> bool:
-        self.stopped = self.callback(row) is True
-        return self.stopped
-
-
-def _lowest(history: History) -> float:
-    """The lowest objective, which is that of the network that was kept."""
-    return float(min(row["objective"] for row in history))
-
-
-def _widths(network: Network) -> list[int]:
-    """Sizes of the layers from the input to the clusters."""
-    return [layer.weight.shape[0] for layer in network.layers] + [network.head.shape[1], network.head.shape[0]]
-
-
-def _generator(rng: RandomState, device: torch.device = CPU) -> torch.Generator:
-    return torch.Generator(device).manual_seed(int(rng.randint(2**31 - 1)))
 
 
 def _device(name: str) -> torch.device:

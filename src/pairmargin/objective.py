@@ -33,6 +33,8 @@ from torch import Tensor
 
 from .pairs import Pairs
 
+AT_ONCE = 2**18  # scores that are gathered at a time, few enough to stay in a processor's cache
+
 
 class Assignments(NamedTuple):
     """The two rival explanations of every pair, with their scores."""
@@ -132,14 +134,17 @@ def best_two(scores: Tensor) -> tuple[Tensor, Tensor]:
 def assignments(scores: Tensor, index: Tensor, best: tuple[Tensor, Tensor] | None = None) -> Assignments:
     """Find the best "same" and the best "different" explanation of every pair, in O(K) each.
 
-    Two different clusters with the highest sum need only the two best clusters of either point: if the best ones
-    differ they are the answer, and if they coincide one point yields to its second best.
+    If both points have the same best cluster, it is their best single one, and for two different clusters one of them
+    yields to its second best. If their best clusters differ, these are the best two different ones, and only then must
+    all clusters be looked at for the best single one.
     """
     value, cluster = best_two(scores) if best is None else best
     i, j = index[:, 0], index[:, 1]
-    same, same_cluster = (scores[i] + scores[j]).max(dim=1)  # max over z_i1 = z_i2 in (8a)
     value_i, value_j = value[i], value[j]  # (m, 2)
     clash = cluster[i, 0] == cluster[j, 0]
+    same, same_cluster = value_i[:, 0] + value_j[:, 0], cluster[i, 0]  # max over z_i1 = z_i2 in (8a)
+    for part in torch.split((~clash).nonzero()[:, 0], max(1, AT_ONCE // scores.shape[1])):
+        same[part], same_cluster[part] = (scores[i[part]] + scores[j[part]]).max(dim=1)
     j_yields = value_i[:, 0] + value_j[:, 1] >= value_i[:, 1] + value_j[:, 0]
     rank_i = (clash & ~j_yields).long()  # 0: keeps its best cluster, 1: takes its second best
     rank_j = (clash & j_yields).long()

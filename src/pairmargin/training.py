@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -90,26 +91,26 @@ class AdamSteps:
             parameter.addcdiv_(mean, size, value=-pace * rate / unbias_mean)
 
 
-def train_in_batches(
-    network: Network,
-    batches: Batches,
-    steps: Steps,
-    *,
-    max_iter: int,
-    tol: float,
-    on_iteration: Callable[[dict[str, Any]], object] | None = None,
-    team: Team = ALONE,
-    keeper: Keeper = NOTHING_KEPT,
-) -> History:
+@dataclass(frozen=True)
+class Watch:
+    """When training ends, who is told of every iteration, who takes part, and what keeps it."""
+
+    max_iter: int
+    tol: float  # share of itself that the objective must fall by, now and then
+    on_iteration: Callable[[dict[str, Any]], object] | None = None  # is given every row; True ends training
+    team: Team = ALONE
+    keeper: Keeper = NOTHING_KEPT
+
+
+def train_in_batches(network: Network, batches: Batches, steps: Steps, watch: Watch) -> History:
     """Algorithm 1 in place with a step for every batch; one row for every pass over the data.
 
     A row has the means of what its batches cost, each before its step. The network ends as it was after the pass that
     cost least.
     """
-    began = time.perf_counter()
-    best = Best(network)
-    course = Course(network, steps, best, keeper, batches.generator)
-    for epoch in range(course.iteration + 1, max_iter + 1):
+    began, team = time.perf_counter(), watch.team
+    course = Course(network, steps, watch, PATIENT_PASSES, batches.generator)
+    for epoch in range(course.iteration + 1, watch.max_iter + 1):
         rows: History = []
         occupied = torch.zeros(len(network.head), dtype=torch.long)
         for x, problem in batches:
@@ -119,15 +120,10 @@ def train_in_batches(
             occupied += torch.bincount(scores.argmax(1), minlength=len(occupied)).cpu()
             course.n_steps += 1
             steps(_gradients(network, x, step, problem, team), course.n_steps)
-        row = _pass(rows, occupied, time.perf_counter() - began, team)
-        best.look(row["objective"])
-        is_over = course.add(row, tol, PATIENT_PASSES)
-        if team.anyone(on_iteration is not None and on_iteration(row) is True) or is_over:
+        if course.is_over(_pass(rows, occupied, time.perf_counter() - began, team)):
             break
         course.keep()
-    network.activations.clear()
-    best.restore()
-    return course.history
+    return course.end()
 
 
 def _gradients(network: Network, x: Input, step: Tensor, problem: Problem, team: Team) -> list[Tensor]:
@@ -157,58 +153,43 @@ def _pass(rows: History, occupied: Tensor, seconds: float, team: Team) -> dict[s
     }
 
 
-def train(
-    network: Network,
-    x: Input,
-    problem: Problem,
-    steps: Steps,
-    *,
-    max_iter: int,
-    tol: float,
-    on_iteration: Callable[[dict[str, Any]], object] | None = None,
-    team: Team = ALONE,
-    keeper: Keeper = NOTHING_KEPT,
-) -> History:
+def train(network: Network, x: Input, problem: Problem, steps: Steps, watch: Watch) -> History:
     """Run Algorithm 1 in place; one row for the start (iteration 0) and one for every iteration after it.
 
     Neither kind of step goes downhill every time, so the network ends as it was where the objective was lowest.
-    Training ends early if ``on_iteration``, which is given every row, returns True. A member of a team projects its own
-    rows and carries their step back; what is between, which costs little, everyone does for all rows.
+    A member of a team projects its own rows and carries their step back; what is between, which costs little, everyone
+    does for all rows.
     """
-    began = time.perf_counter()
-    best = Best(network)
-    course = Course(network, steps, best, keeper)
+    began, team = time.perf_counter(), watch.team
+    course = Course(network, steps, watch, PATIENCE)
     own = team.share(x.shape[0])
     part = x if team.size == 1 else x.subset(torch.arange(own.start, own.stop))
-    for iteration in range(course.n_steps, max_iter + 1):
+    for iteration in range(course.n_steps, watch.max_iter + 1):
         scores = team.put_together(network.scores(part), x.shape[0])  # line 6
         terms, violated, step = objective_and_subgradient(scores, problem, network.squared_norm)  # line 7
         row = _row(iteration, terms, violated, scores, time.perf_counter() - began)
         first = course.history[:1]
         if not problem.n_answers and first and row["occupied_clusters"] < first[0]["occupied_clusters"]:
             break  # with no answers, only the start knows how many clusters there are
-        best.look(row["objective"])
-        is_over = course.add(row, tol, PATIENCE)  # line 5
-        if team.anyone(on_iteration is not None and on_iteration(row) is True) or is_over or iteration == max_iter:
+        if course.is_over(row) or iteration == watch.max_iter:  # line 5
             break
         steps(_gradients(network, part, step[own], problem, team), iteration + 1)  # lines 8 to 11
         course.n_steps += 1
         course.keep()
-    network.activations.clear()
-    best.restore()
-    return course.history
+    return course.end()
 
 
 class Course:
     """How far training has come, and whether it still gets anywhere; kept now and then, and taken up again."""
 
     def __init__(
-        self, network: Network, steps: Steps, best: Best, keeper: Keeper, generator: torch.Generator | None = None
+        self, network: Network, steps: Steps, watch: Watch, patience: int, generator: torch.Generator | None = None
     ) -> None:
+        self.network, self.steps, self.watch, self.patience, self.generator = network, steps, watch, patience, generator
         self.history: History = []
         self.n_steps, self.lowest, self.last_change = 0, torch.inf, 0
-        self.network, self.steps, self.best, self.keeper, self.generator = network, steps, best, keeper, generator
-        state = keeper.load()
+        self.best = Best(network)
+        state = watch.keeper.load()
         if state is not None:
             self._take_up(state)
 
@@ -217,20 +198,29 @@ class Course:
         """The last one that the history tells of."""
         return int(self.history[-1]["iteration"]) if self.history else 0
 
-    def add(self, row: dict[str, Any], tol: float, patience: int) -> bool:
-        """Write a row down; whether the objective has not fallen for too long."""
+    def is_over(self, row: dict[str, Any]) -> bool:
+        """Write a row down; whether the objective has not fallen for too long, or someone wants an end."""
         self.history.append(row)
-        if row["objective"] < self.lowest - tol * abs(row["objective"]):
+        self.best.look(row["objective"])
+        if row["objective"] < self.lowest - self.watch.tol * abs(row["objective"]):
             self.lowest, self.last_change = row["objective"], row["iteration"]
-        return bool(row["iteration"] - self.last_change >= patience)
+        tell = self.watch.on_iteration
+        is_enough = self.watch.team.anyone(tell is not None and tell(row) is True)
+        return is_enough or row["iteration"] - self.last_change >= self.patience
 
     def keep(self) -> None:
         """Let the keeper have it all, if it is time to."""
-        if not self.keeper.is_due(self.iteration):
+        if not self.watch.keeper.is_due(self.iteration):
             return
         names = ("history", "n_steps", "lowest", "last_change")
         facts = {name: getattr(self, name) for name in names} | {"best": self.best.objective}
-        self.keeper.save(self._tensors(), facts)
+        self.watch.keeper.save(self._tensors(), facts)
+
+    def end(self) -> History:
+        """Leave the network as it was at its best; the rows."""
+        self.network.activations.clear()
+        self.best.restore()
+        return self.history
 
     def _tensors(self) -> dict[str, list[Tensor]]:
         chance = [] if self.generator is None else [self.generator.get_state()]

@@ -20,10 +20,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.special import softmax
 from torch import Tensor
 
+from .checkpoint import State
 from .objective import best_two
 
 Array = NDArray[Any]
@@ -48,6 +50,17 @@ class Trust(NamedTuple):
     def complete(cls, n_answers: int) -> Trust:
         """All answers are right, as far as anyone knows."""
         return cls(USUAL_SHARPNESS, 0.0, np.ones(n_answers), np.ones(n_answers))
+
+    def packed(self) -> State:
+        """What a checkpoint keeps of it."""
+        tensors = {"right": [torch.from_numpy(self.right)], "trust": [torch.from_numpy(self.trust)]}
+        return State(tensors, {"sharpness": self.sharpness, "error_rate": self.error_rate})
+
+    @classmethod
+    def unpacked(cls, state: State) -> Trust:
+        """What a checkpoint has kept."""
+        right, trust = (state.tensors[name][0].numpy() for name in ("right", "trust"))
+        return cls(state.facts["sharpness"], state.facts["error_rate"], right, trust)
 
 
 def margins(scores: Tensor) -> Tensor:

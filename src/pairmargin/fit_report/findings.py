@@ -10,10 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..estimator import FEWEST, MaxMarginClustering
+from ..estimator import MaxMarginClustering
 from ..exceptions import InvalidDataError
 from ..pairs import Pairs
 from ..readers import Items
+from ..stages import FEWEST
 
 Array = NDArray[Any]
 

@@ -1,0 +1,375 @@
+"""The stages of a fit, from rows and answers to a network that has learned them.
+
+==========  =========================================================================================
+stage       what it gives
+==========  =========================================================================================
+pretrain    layers, from stacked RBMs
+starts      networks that have learned one clustering each
+screen      the start whose objective is the lowest after a little training
+judge       how far every answer can be trusted
+train       Algorithm 1, to the end
+revise      the same again, where the network had not learned what the answers insist on
+==========  =========================================================================================
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol, cast
+
+import numpy as np
+import torch
+from numpy.random import RandomState
+from numpy.typing import NDArray
+
+from .batches import Batches
+from .checkpoint import NOTHING_KEPT, Checkpoint, Keeper, State
+from .consensus import Start, consensus_starts
+from .inputs import Input, Rows, ScaledRows
+from .labelling import asked_labels
+from .neighbours import nearest_neighbours, neighbour_links
+from .network import Layer, Network
+from .objective import Prices, Problem
+from .pairs import Pairs
+from .rbm import Pretraining, pretrain
+from .sample import Sample
+from .start import code_spread, nearest_mean_head, start_head
+from .team import Team
+from .threads import threads_for
+from .training import SETTLED, AdamSteps, History, PaperSteps, Steps, Watch, settle, train, train_in_batches
+from .trust import Trust, judged, margins, median_margin
+
+logger = logging.getLogger("pairmargin")
+CPU = torch.device("cpu")
+Array = NDArray[Any]
+Callback = Callable[[dict[str, Any]], object]
+
+RAMP = 100  # iterations in which Adam's steps rise to their full size
+SETTLE_RATES = 0.03, 0.005  # Adam's steps for the head and for the layers, while they learn given clusters
+SCREEN = 25  # iterations after which the best of several starts is known
+N_FOLDS, FOLD_ITER = 3, 50  # parts of the answers, each judged by what so many iterations learn from the others
+FEWEST = 20  # answers that can be judged by each other
+LESSONS = 3  # times that a network is taught the clusters which the answers insist on
+N_NEIGHBORS = 10
+
+
+class Settings(Protocol):
+    """What the stages ask of an estimator: its parameters, by their public names."""
+
+    init: str
+    n_init: int
+    solver: str
+    weight_penalty: float
+    free_weight: float
+    neighbour_weight: float
+    balance_weight: float
+    learning_rate: float | None
+    layer_learning_rate: float | None
+    step_offset: int
+    max_iter: int
+    tol: float
+    pretrain_epochs: int
+    pretrain_batch_size: int
+    pretrain_learning_rate: float | None
+    cd_steps: int
+    momentum: float
+    weight_decay: float
+    answer_price: float
+    robust: bool
+    batch_size: int | None
+    callback: Callback | None
+    verbose: int
+
+
+class Known(NamedTuple):
+    """What an earlier fit has learned, to go on from."""
+
+    network: Network
+    pretraining: History
+    sharpness: float
+
+
+class Learned(NamedTuple):
+    """What a fit comes to."""
+
+    network: Network
+    pretraining: History
+    history: History  # of the network's last training
+    trust: Trust
+    trusted: Pairs  # the answers, each as heavy as it is trusted
+
+
+@dataclass(frozen=True)
+class Stages:
+    """One fit: its settings, its source of chance, who takes part, and what keeps it."""
+
+    settings: Settings
+    rng: RandomState
+    team: Team
+    kept: Checkpoint
+
+    def learn(self, x: Rows, pairs: Pairs, sizes: tuple[int, ...], visible: str, n_clusters: int | None) -> Learned:
+        """All stages in turn."""
+        layers, pretraining = self.pretrain(x, sizes, visible)
+        sample = self.sample(x, pairs)
+        starts = self.kept.once(
+            "starts",
+            self.rng,
+            lambda: self._shared_starts(sample, layers, n_clusters),
+            lambda found: State({f"start-{k}": each.tensors for k, each in enumerate(found)}, {"n": len(found)}),
+            lambda state: [Network.of(state.tensors[f"start-{k}"]) for k in range(state.facts["n"])],
+        )
+        return self._from_starts(starts, x, pairs, sample, pretraining)
+
+    def go_on(self, x: Rows, pairs: Pairs, known: Known) -> Learned:
+        """The stages after the start, from a network that has learned before."""
+        sample = self.sample(x, pairs)
+        return self._from_starts([known.network], x, pairs, sample, known.pretraining, known.sharpness)
+
+    def _from_starts(
+        self,
+        starts: list[Network],
+        x: Rows,
+        pairs: Pairs,
+        sample: Sample,
+        pretraining: History,
+        sharpness: float | None = None,
+    ) -> Learned:
+        links = self.links(sample.x)
+        network = self.kept.once(
+            "chosen",
+            self.rng,
+            lambda: self.most_promising(starts, sample, links),
+            lambda found: State({"network": found.tensors}, {}),
+            lambda state: Network.of(state.tensors["network"]),
+        )
+        trust = self.kept.once(
+            "trust", self.rng, lambda: self.judge(network, sample, links), Trust.packed, Trust.unpacked
+        )
+        if sharpness is not None:  # this network has learned from answers that it now judges
+            trust = trust._replace(sharpness=sharpness)
+        trusted = Pairs(pairs.index, pairs.same, pairs.weight * trust.trust)
+        tell, links = Remembering(self.reporter("train")), sample.in_all(links)
+        history = self.train(network, x, trusted, links, on_iteration=tell, keeper=self.kept.stage("training"))
+        if not self.team.anyone(tell.stopped):
+            network, history = self.revise(network, x, trusted, links, history)
+        return Learned(network, pretraining, history, trust, trusted)
+
+    def pretrain(self, x: Rows, sizes: tuple[int, ...], visible: str) -> tuple[list[Layer], History]:
+        """Layers from stacked RBMs."""
+        settings = Pretraining(
+            epochs=self.settings.pretrain_epochs,
+            batch_size=self.settings.pretrain_batch_size,
+            learning_rate=self.settings.pretrain_learning_rate,
+            cd_steps=self.settings.cd_steps,
+            momentum=self.settings.momentum,
+            weight_decay=self.settings.weight_decay,
+        )
+        logger.info("pretraining %d layers on %d x %d, %s visible units", len(sizes), *x.shape, visible)
+        like = x.rows(slice(0, 1))
+        generator, tell = _generator(self.rng, like.device), self.reporter("pretrain")
+        with threads_for(min(settings.batch_size, x.shape[0]), x.shape[1], *sizes):
+            return pretrain(x, sizes, visible, settings, generator, like, tell, self.team, self.kept.stage)
+
+    def sample(self, x: Rows, pairs: Pairs) -> Sample:
+        """What is looked at as a whole: all of the data, or some of it where it is large."""
+        if isinstance(x, ScaledRows) or self._is_large(x):
+            return Sample.draw(x, pairs, self.rng)
+        return Sample.whole(cast(Input, x), pairs)
+
+    def links(self, x: Input) -> torch.Tensor | None:
+        """Points and their nearest neighbours, (l, 2), if they have a price."""
+        if not self.settings.neighbour_weight:
+            return None
+        if self.team.rank > 0:
+            return self.team.hand_out(None)
+        return self.team.hand_out(torch.from_numpy(neighbour_links(nearest_neighbours(x.points(), N_NEIGHBORS)[1])))
+
+    def _shared_starts(self, sample: Sample, layers: list[Layer], n_clusters: int | None) -> list[Network]:
+        """The starts that the first member of a team finds, for everyone."""
+        found = self.starts(sample, layers, n_clusters) if self.team.rank == 0 else []
+        self.team.same_chance(self.rng)
+        if self.team.size == 1:
+            return found
+        networks = []
+        for k in range(int(self.team.hand_out(torch.tensor([len(found)]) if found else None))):
+            tensors = found[k].tensors if found else [None] * (2 * len(layers) + 4)
+            networks.append(Network.of([self.team.hand_out(tensor) for tensor in tensors]))
+        return networks
+
+    def starts(self, sample: Sample, layers: list[Layer], n_clusters: int | None) -> list[Network]:
+        """Networks to train from, each with its own copy of the layers."""
+        x, pairs = sample.x, sample.pairs
+        codes = Network(layers).codes(x)
+        centre = codes.mean(0)
+        centred = codes.sub(centre).cpu().numpy().astype(np.float64)
+        spread = code_spread(centred)
+        centred /= spread
+
+        def with_head(head: Array, bias: Array) -> Network:
+            own = [Layer(layer.weight.clone(), layer.bias.clone()) for layer in layers]
+            head = np.ascontiguousarray(head)  # another order in memory is another order of sums
+            return Network(own, centre, spread, torch.from_numpy(head).to(codes), torch.from_numpy(bias).to(codes))
+
+        if self.settings.init != "consensus":
+            assert n_clusters is not None  # `check_settings` has seen to it
+            heads = [
+                start_head(centred, n_clusters, pairs, self.settings.init, self.rng)
+                for _ in range(self.settings.n_init)
+            ]
+            return [with_head(*head) for head in heads]
+        networks = []
+        for start in consensus_starts(centred, x, n_clusters, pairs, self.rng, self.settings.n_init):
+            networks.append(with_head(*nearest_mean_head(centred[start.rows], start.labels)))
+            self.settle(networks[-1], x, start)
+        return networks
+
+    def settle(self, network: Network, x: Input, start: Start) -> None:
+        """Let the network learn the clusters of a start, or of a lesson."""
+        seen = x if len(start.rows) == x.shape[0] else x.subset(torch.from_numpy(start.rows))
+        labels = torch.from_numpy(start.labels).to(network.head.device, torch.long)
+        with threads_for(len(labels), *widths(network)):
+            n_steps = settle(network, seen, labels, AdamSteps(network, *SETTLE_RATES), self.settings.weight_penalty)
+        logger.info("%d points learned their clusters in %d steps", len(labels), n_steps)
+
+    def most_promising(self, starts: list[Network], sample: Sample, links: torch.Tensor | None) -> Network:
+        """The start whose objective is the lowest when each has been trained a little."""
+        if len(starts) == 1:
+            return starts[0]
+        tell = self.reporter("screen")
+        trained = [self.train(start.copy(), sample.x, sample.pairs, links, SCREEN, tell) for start in starts]
+        objectives = [lowest(history) for history in trained]
+        logger.info("%d starts, objectives %s", len(starts), ", ".join(f"{value:.4g}" for value in objectives))
+        return starts[int(np.argmin(objectives))]
+
+    def judge(self, network: Network, sample: Sample, links: torch.Tensor | None) -> Trust:
+        """What networks that learn from some of the answers think of the others."""
+        x, pairs = sample.x, sample.pairs
+        if not self.settings.robust or len(pairs) < FEWEST or len(network.head) < 2:
+            return Trust.complete(len(pairs))
+        fold = self.rng.permutation(len(pairs)) % N_FOLDS
+        ends = np.empty((len(pairs), 2, len(network.head)))
+        tell = self.reporter("judge")
+        for part in range(N_FOLDS):
+            pupil, unseen = network.copy(), fold == part
+            self.train(pupil, x, pairs[~unseen], links, FOLD_ITER, tell)
+            scores = pupil.scores(x)
+            ends[unseen] = scores[torch.from_numpy(pairs.index[unseen])].cpu().numpy() / median_margin(margins(scores))
+        trust = judged(ends, pairs.same)
+        logger.info("%.0f %% of the answers seem wrong", 100 * trust.error_rate)
+        return trust
+
+    def revise(
+        self, network: Network, x: Rows, pairs: Pairs, links: torch.Tensor | None, history: History
+    ) -> tuple[Network, History]:
+        """Teach the network the clusters that the answers insist on, as long as that lowers the objective.
+
+        A margin only pulls at the ends of an answer that is not kept; a lesson says where to, and leads out of a local
+        minimum. The network that is best, and the history of its last training. Large data have no lessons: few of
+        their points are asked about, and all would be trained on again.
+        """
+        tell, asked = Remembering(self.reporter("revise")), pairs.points
+        if not len(asked) or self._is_large(x):
+            return network, history
+        seen = x.subset(torch.from_numpy(asked))
+        for _ in range(LESSONS):
+            scores = network.scores(seen).cpu().numpy()
+            labels = asked_labels(scores, pairs, self.settings.answer_price)
+            if (scores.argmax(1) == labels).mean() >= SETTLED or self.team.anyone(tell.stopped):
+                break
+            pupil = network.copy()
+            self.settle(pupil, seen, Start(np.arange(len(asked)), labels))
+            course = self.train(pupil, x, pairs, links, on_iteration=tell)
+            if lowest(course) >= lowest(history):
+                break
+            network, history = pupil, course
+        return network, history
+
+    def train(
+        self,
+        network: Network,
+        x: Rows,
+        pairs: Pairs,
+        links: torch.Tensor | None,
+        n_steps: int | None = None,
+        on_iteration: Callback | None = None,
+        keeper: Keeper = NOTHING_KEPT,
+    ) -> History:
+        """Algorithm 1 in place, for so many steps if not to the end; its history."""
+        settings, steps = self.settings, self._steps(network)
+        n_iter = settings.max_iter if n_steps is None else min(n_steps, settings.max_iter)
+        prices = Prices(
+            settings.weight_penalty, settings.free_weight, settings.neighbour_weight, settings.balance_weight
+        )
+        watch = Watch(n_iter, settings.tol, on_iteration, self.team, keeper)
+        if self._is_large(x):
+            assert settings.batch_size is not None
+            with threads_for(settings.batch_size, *widths(network)):
+                problem = Problem.build(pairs, x.shape[0], prices, like=network.head, links=links)
+                batches = Batches(x, problem, settings.batch_size, _generator(self.rng), self.team)
+                if n_steps is not None:
+                    watch = replace(watch, max_iter=-(-n_iter // len(batches)))
+                history = train_in_batches(network, batches, steps, watch)
+        else:
+            with threads_for(x.shape[0], *widths(network)):
+                all_rows = x.subset(torch.arange(x.shape[0])) if isinstance(x, ScaledRows) else cast(Input, x)
+                shares = self._shares(network, all_rows)
+                problem = Problem.build(pairs, x.shape[0], prices, like=network.head, links=links, shares=shares)
+                history = train(network, all_rows, problem, steps, watch)
+        logger.info("trained for %d iterations, objective %.6g", history[-1]["iteration"], lowest(history))
+        return history
+
+    def _is_large(self, x: Rows) -> bool:
+        """Whether there is more than one batch."""
+        return self.settings.batch_size is not None and x.shape[0] > self.settings.batch_size
+
+    def _shares(self, network: Network, x: Input) -> torch.Tensor | None:
+        """What part of the points every cluster has, if that has a price."""
+        if not self.settings.balance_weight:
+            return None
+        counts = torch.bincount(network.scores(x).argmax(1), minlength=len(network.head)) + 1
+        return counts / counts.sum()
+
+    def _steps(self, network: Network) -> Steps:
+        """The solver's way of moving the parameters."""
+        layer_rate = self.settings.layer_learning_rate or 0.01
+        if self.settings.solver == "adam":
+            return AdamSteps(network, self.settings.learning_rate or 0.02, layer_rate, RAMP)
+        return PaperSteps(network, self.settings.weight_penalty, layer_rate, self.settings.step_offset)
+
+    def reporter(self, phase: str) -> Callback:
+        """What happens after every epoch and iteration."""
+
+        def report(row: dict[str, Any]) -> object:
+            if self.settings.verbose > 1 and row.get("iteration", row.get("epoch", 0)) % 10 == 0:
+                logger.info("%s %s", phase, row)
+            return None if self.settings.callback is None else self.settings.callback({"phase": phase, **row})
+
+        return report
+
+
+class Remembering:
+    """A callback that remembers whether it has asked to stop."""
+
+    def __init__(self, callback: Callback) -> None:
+        self.callback, self.stopped = callback, False
+
+    def __call__(self, row: dict[str, Any]) -> bool:
+        self.stopped = self.callback(row) is True
+        return self.stopped
+
+
+def lowest(history: History) -> float:
+    """The lowest objective, which is that of the network that was kept."""
+    return float(min(row["objective"] for row in history))
+
+
+def widths(network: Network) -> list[int]:
+    """Sizes of the layers from the input to the clusters."""
+    return [layer.weight.shape[0] for layer in network.layers] + [network.head.shape[1], network.head.shape[0]]
+
+
+def _generator(rng: RandomState, device: torch.device = CPU) -> torch.Generator:
+    return torch.Generator(device).manual_seed(int(rng.randint(2**31 - 1)))
