@@ -93,6 +93,27 @@ def test_a_repeated_answer_is_named_by_its_first_place():
 
 
 @prove
+@given(consistent_answers())
+def test_an_answer_is_confirmed_if_its_opposite_contradicts_the_others(answers):
+    pairs = build(answers)
+    for k, is_confirmed in enumerate(pairs.confirmed()):
+        turned = pairs.same.copy()
+        turned[k] = not turned[k]
+        assert is_confirmed == bool(Pairs(pairs.index, turned).conflicts())
+
+
+@prove
+@given(any_answers)
+def test_contradicted_answers_are_confirmed_by_nobody(answers):
+    pairs = build(answers)
+    joined = np.isfinite(distances(pairs))
+    found = pairs.confirmed()
+    for conflict in pairs.conflicts():
+        rows = np.flatnonzero(joined[pairs.index[conflict.different][0]])
+        assert not found[np.isin(pairs.index, rows).any(1)].any()
+
+
+@prove
 @given(any_answers)
 def test_without_conflicts_has_none_and_only_drops_what_was_in_a_conflict(answers):
     pairs = build(answers)

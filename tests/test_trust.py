@@ -23,14 +23,14 @@ def told(m: int, sharpness: float, error_rate: float, seed: int = 0) -> tuple[np
 @pytest.mark.parametrize("error_rate", [0.0, 0.2])
 def test_sharpness_and_share_of_mistakes_are_read_off_the_answers(sharpness: float, error_rate: float) -> None:
     ends, same, _ = told(8000, sharpness, error_rate)
-    found = judged(ends, same)
+    found = judged(ends, same, np.zeros(len(same), dtype=bool))
     assert found.sharpness == pytest.approx(sharpness, rel=0.25)
     assert found.error_rate == pytest.approx(error_rate, abs=0.03)
 
 
 def test_mistakes_are_trusted_less() -> None:
     ends, same, wrong = told(2000, 6.0, 0.1)
-    found = judged(ends, same)
+    found = judged(ends, same, np.zeros(len(same), dtype=bool))
     assert found.trust[wrong].mean() < 0.6 < 0.9 < found.trust[~wrong].mean()
     assert found.right[wrong].mean() < found.right[~wrong].mean()
 
@@ -38,9 +38,18 @@ def test_mistakes_are_trusted_less() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_without_proof_of_mistakes_all_are_trusted(seed: int) -> None:
     ends, same, _ = told(60, 3.0, 0.0, seed)
-    found = judged(ends, same)
+    found = judged(ends, same, np.zeros(len(same), dtype=bool))
     assert found.error_rate == 0
     assert (found.trust == 1).all()
+
+
+def test_answers_that_confirm_each_other_speak_against_mistakes() -> None:
+    ends, same, wrong = told(2000, 6.0, 0.1)
+    nobody, some = np.zeros(len(same), dtype=bool), ~wrong & (np.arange(len(same)) % 2 == 0)
+    doubted, known = judged(ends, same, nobody), judged(ends, same, some)
+    assert 0 < known.error_rate < doubted.error_rate
+    assert known.trust[some].min() > doubted.trust[some].min()
+    assert judged(ends, same, ~nobody).error_rate == 0
 
 
 def test_chances_by_hand() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,10 @@ class Sample:
         others = np.arange(n) if n <= LOOKED_AT else rng.choice(n, LOOKED_AT, replace=False)
         rows = np.union1d(pairs.points, others)
         return cls(x.subset(torch.from_numpy(rows)), among(pairs, rows, n), torch.from_numpy(rows))
+
+    def only(self, kept: Array) -> Sample:
+        """The same rows with some of the answers."""
+        return replace(self, pairs=self.pairs[kept])
 
     def in_all(self, places: Tensor | None) -> Tensor | None:
         """Places in the sample as row numbers."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -51,6 +52,7 @@ SETTLE_RATES = 0.03, 0.005  # Adam's steps for the head and for the layers, whil
 SCREEN = 25  # iterations after which the best of several starts is known
 N_FOLDS, FOLD_ITER = 3, 50  # parts of the answers, each judged by what so many iterations learn from the others
 FEWEST = 20  # answers that can be judged by each other
+BELIEVED = 0.5  # trust below which an answer has no say in a second start
 LESSONS = 3  # times that a network is taught the clusters which the answers insist on
 N_NEIGHBORS = 10
 
@@ -111,47 +113,60 @@ class Stages:
     kept: Checkpoint
 
     def learn(self, x: Rows, pairs: Pairs, sizes: tuple[int, ...], visible: str, n_clusters: int | None) -> Learned:
-        """All stages in turn."""
+        """All stages in turn; where answers seem wrong, the start is looked for again without them."""
         layers, pretraining = self.pretrain(x, sizes, visible)
         sample = self.sample(x, pairs)
+        links = self.links(sample.x)
+        network, trust = self._first_network(sample, layers, n_clusters, links)
+        if trust.error_rate:
+            believed = sample.only(trust.trust >= BELIEVED)
+            network, trust = self._first_network(believed, layers, n_clusters, links, " again", judge_of=sample)
+        return self._learn_all(network, x, pairs, trust, sample.in_all(links), pretraining)
+
+    def go_on(self, x: Rows, pairs: Pairs, known: Known) -> Learned:
+        """The stages after the start, from a network that has learned before."""
+        sample = self.sample(x, pairs)
+        links = self.links(sample.x)
+        trust = self._judged(known.network, sample, links)
+        trust = trust._replace(sharpness=known.sharpness)  # the network has learned from answers that it now judges
+        return self._learn_all(known.network, x, pairs, trust, sample.in_all(links), known.pretraining)
+
+    def _first_network(
+        self,
+        sample: Sample,
+        layers: list[Layer],
+        n_clusters: int | None,
+        links: torch.Tensor | None,
+        time: str = "",
+        judge_of: Sample | None = None,
+    ) -> tuple[Network, Trust]:
+        """The best start that some answers lead to, and what it makes of those, or of others."""
         starts = self.kept.once(
-            "starts",
+            f"starts{time}",
             self.rng,
             lambda: self._shared_starts(sample, layers, n_clusters),
             lambda found: State({f"start-{k}": each.tensors for k, each in enumerate(found)}, {"n": len(found)}),
             lambda state: [Network.of(state.tensors[f"start-{k}"]) for k in range(state.facts["n"])],
         )
-        return self._from_starts(starts, x, pairs, sample, pretraining)
-
-    def go_on(self, x: Rows, pairs: Pairs, known: Known) -> Learned:
-        """The stages after the start, from a network that has learned before."""
-        sample = self.sample(x, pairs)
-        return self._from_starts([known.network], x, pairs, sample, known.pretraining, known.sharpness)
-
-    def _from_starts(
-        self,
-        starts: list[Network],
-        x: Rows,
-        pairs: Pairs,
-        sample: Sample,
-        pretraining: History,
-        sharpness: float | None = None,
-    ) -> Learned:
-        links = self.links(sample.x)
         network = self.kept.once(
-            "chosen",
+            f"chosen{time}",
             self.rng,
             lambda: self.most_promising(starts, sample, links),
             lambda found: State({"network": found.tensors}, {}),
             lambda state: Network.of(state.tensors["network"]),
         )
-        trust = self.kept.once(
-            "trust", self.rng, lambda: self.judge(network, sample, links), Trust.packed, Trust.unpacked
-        )
-        if sharpness is not None:  # this network has learned from answers that it now judges
-            trust = trust._replace(sharpness=sharpness)
+        return network, self._judged(network, judge_of or sample, links, time)
+
+    def _judged(self, network: Network, sample: Sample, links: torch.Tensor | None, time: str = "") -> Trust:
+        work = partial(self.judge, network, sample, links)
+        return self.kept.once(f"trust{time}", self.rng, work, Trust.packed, Trust.unpacked)
+
+    def _learn_all(
+        self, network: Network, x: Rows, pairs: Pairs, trust: Trust, links: torch.Tensor | None, pretraining: History
+    ) -> Learned:
+        """Train from a start to the end."""
         trusted = Pairs(pairs.index, pairs.same, pairs.weight * trust.trust)
-        tell, links = Remembering(self.reporter("train")), sample.in_all(links)
+        tell = Remembering(self.reporter("train"))
         history = self.train(network, x, trusted, links, on_iteration=tell, keeper=self.kept.stage("training"))
         if not self.team.anyone(tell.stopped):
             network, history = self.revise(network, x, trusted, links, history)
@@ -257,7 +272,7 @@ class Stages:
             self.train(pupil, x, pairs[~unseen], links, FOLD_ITER, tell)
             scores = pupil.scores(x)
             ends[unseen] = scores[torch.from_numpy(pairs.index[unseen])].cpu().numpy() / median_margin(margins(scores))
-        trust = judged(ends, pairs.same)
+        trust = judged(ends, pairs.same, pairs.confirmed())
         logger.info("%.0f %% of the answers seem wrong", 100 * trust.error_rate)
         return trust
 

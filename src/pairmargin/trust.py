@@ -13,6 +13,9 @@ p        same_chance   Σ_k p_ik p_jk, the chance that two points are in one clu
 
 An answer comes out right with the chance (1 − ε) p + ε (1 − p) if it is "same", and the trust in it is the chance that
 it is no mistake, given what the network thinks. If the answers are as likely without mistakes, all are trusted.
+
+Networks know little where classes overlap, but answers know each other: that many agree which might have contradicted
+each other makes a small ε likely, and an answer that others confirm is a mistake with the chance ε² only.
 """
 
 from __future__ import annotations
@@ -88,18 +91,32 @@ def same_chances(ends: Array, sharpness: float) -> Array:
     return np.asarray((one * other).sum(1))
 
 
-def judged(ends: Array, same: Array) -> Trust:
-    """Judge answers by the scores (m, 2, K) that their ends have in networks that have not seen them."""
+def judged(ends: Array, same: Array, confirmed: Array) -> Trust:
+    """Judge answers by the scores (m, 2, K) that their ends have in networks that have not seen them.
+
+    An answer that others confirm speaks against mistakes, and would take two of them to be one.
+    """
     found = {}
     for sharpness in SHARPNESSES:
         chance = np.clip(same_chances(ends, sharpness), TINY, 1 - TINY)
         right = np.where(same, chance, 1 - chance)
         plausible = -0.5 * np.log(sharpness / USUAL_SHARPNESS) ** 2
         for rate in ERROR_RATES:
-            found[rate, sharpness] = plausible + np.log((1 - rate) * right + rate * (1 - right)).sum(), right
+            agreed = plausible + confirmed.sum() * np.log(1 - rate)
+            found[rate, sharpness] = agreed + np.log(_told(right, _mistaken(rate, confirmed))).sum(), right
     (rate, sharpness), (likelihood, right) = max(found.items(), key=lambda item: item[1][0])
     honest, without = max(((key, value) for key, value in found.items() if key[0] == 0), key=lambda item: item[1][0])
     if likelihood - without[0] < PROOF:
         return Trust(float(honest[1]), 0.0, without[1], np.ones(len(same)))
-    trust = (1 - rate) * right / ((1 - rate) * right + rate * (1 - right))
-    return Trust(float(sharpness), float(rate), right, trust)
+    mistaken = _mistaken(rate, confirmed)
+    return Trust(float(sharpness), float(rate), right, (1 - mistaken) * right / _told(right, mistaken))
+
+
+def _mistaken(rate: float, confirmed: Array) -> Array:
+    """The chance of a mistake, before anyone looks at the points."""
+    return np.where(confirmed, rate**2, rate)
+
+
+def _told(right: Array, mistaken: Array) -> Array:
+    """The chance of the answer that was given, if without a mistake it is as likely as ``right``."""
+    return np.asarray((1 - mistaken) * right + mistaken * (1 - right))

@@ -86,6 +86,46 @@ def contradictions(index: IntArray, same: BoolArray) -> Iterator[tuple[int, list
         yield row, same_rows[np.searchsorted(same_codes, links)].tolist()
 
 
+def confirmed(index: IntArray, same: BoolArray) -> BoolArray:
+    """Of sorted answers, those whose opposite would contradict the others; of contradicted ones, none is.
+
+    "Different" is confirmed by another "different" between the same groups, "same" by another way from row to row.
+    """
+    points, local = _local(index)
+    n_groups, found_groups = connected_components(link_graph(local[same], len(points)), directed=False)
+    group = found_groups.astype(np.int64)
+    ends = np.sort(group[local], axis=1)
+    is_within = ends[:, 0] == ends[:, 1]
+    is_sound = np.ones(n_groups, dtype=bool)
+    is_sound[ends[is_within & ~same, 0]] = False
+    found: BoolArray = is_sound[ends[:, 0]] & is_sound[ends[:, 1]]
+    _, kind, count = np.unique(ends @ (n_groups, 1), return_inverse=True, return_counts=True)
+    found[~same] &= count[kind[~same]] > 1
+    found[same] &= ~_bridges(local[same], group, len(points))
+    return found
+
+
+def _bridges(edges: IntArray, group: IntArray, n: int) -> BoolArray:
+    """Which edges of a graph with these groups are the only way between their ends.
+
+    Every edge outside a tree that spans the graph closes a circle. It is given a random number, which all edges of its
+    circle are told; the numbers are combined by exclusive or. An edge that was told nothing is in no circle.
+    """
+    leaders = np.unique(group, return_index=True)[1]
+    rooted = np.concatenate((edges, np.column_stack((np.full(len(leaders), n), leaders))))
+    order, above = breadth_first_order(link_graph(rooted, n + 1), n, directed=False)
+    a, b = edges.T
+    below = np.where(above[b] == a, b, np.where(above[a] == b, a, n))  # the lower end, of edges in the tree
+    outside = below == n
+    number = np.random.default_rng(0).integers(1, 2**63, size=outside.sum(), dtype=np.uint64)
+    told = np.zeros(n + 1, dtype=np.uint64)
+    for ends in (a[outside], b[outside]):
+        np.bitwise_xor.at(told, ends, number)
+    for point in order[:0:-1].tolist():  # from the leaves to the root
+        told[above[point]] ^= told[point]
+    return np.asarray(~outside & (told[below] == 0))
+
+
 def hitting_set(sets: Sequence[Sequence[int]], weight: FloatArray, same: BoolArray) -> BoolArray:
     """Answers of which every set holds one, chosen greedily: the one in the most sets per unit of weight first."""
     # In this order the first of equals is the lighter, then the "different", then the earlier.

@@ -31,7 +31,7 @@ from .checks import (
     rows_of_points,
 )
 from .html import N_ROWS, notebook_table
-from .logic import Conflict, closure, contradictions, hitting_set
+from .logic import Conflict, closure, confirmed, contradictions, hitting_set
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -533,6 +533,22 @@ class Pairs:
             Conflict(row, tuple(chain), self._contradiction(row, chain))
             for row, chain in contradictions(self._index, self._same)
         ]
+
+    def confirmed(self) -> BoolArray:
+        """Which answers the others confirm: the opposite answer would contradict them.
+
+        Returns
+        -------
+        confirmed : ndarray of shape (m,)
+            Answers that are contradicted are confirmed by nobody.
+
+        Examples
+        --------
+        >>> pairs = Pairs.from_lists(must_link=[(0, 1), (1, 2), (0, 2)], cannot_link=[(0, 3)])
+        >>> pairs.confirmed().tolist()
+        [True, True, False, True]
+        """
+        return confirmed(self._index, self._same)
 
     def without_conflicts(self) -> Pairs:
         """Drop answers until none contradict each other, and log which.
