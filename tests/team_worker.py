@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,15 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from pairmargin import MaxMarginClustering, PairMarginError, Pairs
+from pairmargin import MaxMarginClustering, PairMarginError, Pairs, team
 
 
 def main(folder: Path) -> None:
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", timeout=timedelta(seconds=60))
-    rank = dist.get_rank()
     task = json.loads((folder / "task.json").read_text())
+    dist.init_process_group("gloo", timeout=timedelta(seconds=task.get("patience", 60)))
+    rank = dist.get_rank()
+    team.GRACE = task.get("grace", team.GRACE)
     data = np.load(folder / "data.npz")
     X = data["X"]
     if task.get("differs") == rank:
@@ -29,11 +31,18 @@ def main(folder: Path) -> None:
     if task.get("stored"):
         np.save(folder / f"X{rank}.npy", X)
         X = np.load(folder / f"X{rank}.npy", mmap_mode="r")
-    dies_at = task.get("dies_at") if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" else None
+    dies_at = task.get("dies_at") if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0" else None
+    lost = task.get("lost", 1)
 
     def on_row(row: dict[str, Any]) -> None:
-        if rank == 1 and dies_at == [row["phase"], row.get("iteration", row.get("epoch"))]:
+        at = [row["phase"], row.get("iteration", row.get("epoch"))]
+        if rank == lost and at == dies_at:
             os.kill(os.getpid(), signal.SIGKILL)
+        if rank == lost and at == task.get("hangs_at"):
+            time.sleep(1000)
+
+    if rank == lost and task.get("hangs_at") == "start":
+        time.sleep(1000)
 
     try:
         model = MaxMarginClustering(**task["settings"], callback=on_row).fit(
@@ -41,7 +50,8 @@ def main(folder: Path) -> None:
         )
     except PairMarginError as error:
         (folder / f"error{rank}.txt").write_text(f"{type(error).__name__}: {error}")
-        dist.barrier()  # one that leaves takes the connection along
+        if "lost" not in task:
+            dist.barrier()  # one that leaves takes the connection along
         dist.destroy_process_group()
         return
     arrays = {f"coef{k}": array for k, array in enumerate(model.coefs_)}

@@ -6,14 +6,17 @@ import json
 import os
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch.distributed as dist
 
 from pairmargin import MaxMarginClustering, Pairs, clustering_accuracy, sample_pairs
-from pairmargin.team import Team
+from pairmargin.exceptions import TeamError
+from pairmargin.team import Team, launched
 
 WORKER = Path(__file__).with_name("team_worker.py")
 ENVIRONMENT = os.environ | {
@@ -34,9 +37,7 @@ def clouds(n: int = 150) -> tuple[Any, Any, Pairs]:
 
 def run(folder: Path, size: int, **task: Any) -> list[Any]:
     """Let a team fit a model; what each member has, or the line that it complains with."""
-    X, _, pairs = clouds()
-    np.savez(folder / "data.npz", X=X, index=pairs.index, same=pairs.same)
-    (folder / "task.json").write_text(json.dumps(task))
+    write_task(folder, task)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={size}"]
     command.append("--max-restarts=1" if "dies_at" in task else "--max-restarts=0")
     done = subprocess.run(
@@ -51,6 +52,40 @@ def run(folder: Path, size: int, **task: Any) -> list[Any]:
     if errors:
         return [path.read_text() for path in errors]
     return [dict(np.load(folder / f"model{rank}.npz")) for rank in range(size)]
+
+
+def write_task(folder: Path, task: dict[str, Any]) -> None:
+    X, _, pairs = clouds()
+    np.savez(folder / "data.npz", X=X, index=pairs.index, same=pairs.same)
+    (folder / "task.json").write_text(json.dumps(task))
+
+
+def lose(folder: Path, size: int, lost: int, **task: Any) -> list[str]:
+    """Let a team fit a model that one member leaves alone; the lines that the others complain with.
+
+    There is no ``torchrun`` here, which would end all of them. Like it, the test keeps what the members meet in, so that
+    it outlives the first of them.
+    """
+    write_task(folder, {"settings": SETTINGS, "patience": 2, "grace": 1, "lost": lost} | task)
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port), "TORCHELASTIC_USE_AGENT_STORE": "True"}
+    members = [
+        subprocess.Popen(
+            [sys.executable, str(WORKER), str(folder)],
+            env=ENVIRONMENT | place | {"RANK": str(rank), "WORLD_SIZE": str(size)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(size)
+    ]
+    for rank, member in enumerate(members):
+        if rank != lost:
+            assert member.wait(100) == 0, member.stderr and member.stderr.read()
+    members[lost].kill()
+    for member in members:
+        member.communicate()
+    assert not list(folder.glob("model*.npz"))
+    return [(folder / f"error{rank}.txt").read_text() for rank in range(size) if rank != lost]
 
 
 def alone(**changes: Any) -> MaxMarginClustering:
@@ -115,6 +150,57 @@ def test_other_data_on_one_process_is_noticed(tmp_path: Path) -> None:
     complaints = run(tmp_path, 2, settings=SETTINGS, differs=1)
     assert len(complaints) == 2
     assert all(line.startswith("TeamError: X of process 1 differs from that of process 0") for line in complaints)
+
+
+@pytest.mark.parametrize(("size", "lost", "hangs_at"), [(3, 1, ("train", 4)), (2, 0, ("pretrain", 2)), (2, 1, "start")])
+def test_a_process_that_hangs_is_named_by_all_others(size: int, lost: int, hangs_at: Any, tmp_path: Path) -> None:
+    complaints = lose(tmp_path, size, lost, hangs_at=hangs_at)
+    others = [rank for rank in range(size) if rank != lost]
+    for rank, line in zip(others, complaints, strict=True):
+        assert line.startswith(f"TeamError: process {lost} of {size} did not answer process {rank} within ")
+        assert "longer timeout=" in line
+        assert "--patience" in line
+        assert 1 <= int(line.split(" within ")[1].split(" s: ")[0]) <= 10
+
+
+def test_a_process_that_dies_is_named_by_all_others(tmp_path: Path) -> None:
+    complaints = lose(tmp_path, 3, 2, dies_at=("train", 4), patience=60)
+    for rank, line in enumerate(complaints):
+        assert line.startswith(f"TeamError: process 2 of 3 did not answer process {rank} within ")
+        assert "it hangs or has ended" in line
+        assert int(line.split(" within ")[1].split(" s: ")[0]) < 30  # nobody had to wait
+
+
+def test_without_a_place_to_meet_the_first_process_is_the_suspect(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object) -> None:
+        raise dist.DistNetworkError("Connection reset by peer")
+
+    monkeypatch.setattr(dist, "all_reduce", gone)
+    monkeypatch.setattr("pairmargin.team._store", gone)
+    with pytest.raises(TeamError, match="process 0 of 2 did not answer process 1"):
+        Team(1, 2).anyone(True)
+
+
+def test_a_failure_of_all_is_nobodys_in_particular(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cannot(*_: object) -> None:
+        raise RuntimeError("no backend for this")
+
+    store = dist.HashStore()
+    store.set("pairmargin/noticed/0", "noticed")
+    monkeypatch.setattr(dist, "all_reduce", cannot)
+    monkeypatch.setattr("pairmargin.team._store", lambda: store)
+    with pytest.raises(TeamError, match="the 2 processes cannot talk to each other: no backend for this"):
+        Team(1, 2).anyone(True)
+
+
+def test_the_command_waits_as_long_as_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Any] = []
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(dist, "init_process_group", lambda *args, **settings: begun.append((*args, settings)))
+    monkeypatch.setattr(dist, "destroy_process_group", lambda: begun.append("over"))
+    with launched(7.5) as team:
+        assert team == Team()
+    assert begun == [("gloo", {"timeout": timedelta(seconds=7.5)}), "over"]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
