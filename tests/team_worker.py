@@ -15,7 +15,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from pairmargin import MaxMarginClustering, PairMarginError, Pairs, team
+from pairmargin import MaxMarginClustering, PairMarginError, Pairs
 
 
 def main(folder: Path) -> None:
@@ -23,7 +23,6 @@ def main(folder: Path) -> None:
     task = json.loads((folder / "task.json").read_text())
     dist.init_process_group("gloo", timeout=timedelta(seconds=task.get("patience", 60)))
     rank = dist.get_rank()
-    team.GRACE = task.get("grace", team.GRACE)
     data = np.load(folder / "data.npz")
     X = data["X"]
     if task.get("differs") == rank:
@@ -32,17 +31,13 @@ def main(folder: Path) -> None:
         np.save(folder / f"X{rank}.npy", X)
         X = np.load(folder / f"X{rank}.npy", mmap_mode="r")
     dies_at = task.get("dies_at") if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0" else None
-    lost = task.get("lost", 1)
 
     def on_row(row: dict[str, Any]) -> None:
         at = [row["phase"], row.get("iteration", row.get("epoch"))]
-        if rank == lost and at == dies_at:
+        if rank == 1 and at == dies_at:
             os.kill(os.getpid(), signal.SIGKILL)
-        if rank == lost and at == task.get("hangs_at"):
+        if rank == 1 and at == task.get("hangs_at"):
             time.sleep(1000)
-
-    if rank == lost and task.get("hangs_at") == "start":
-        time.sleep(1000)
 
     try:
         model = MaxMarginClustering(**task["settings"], callback=on_row).fit(
@@ -50,7 +45,7 @@ def main(folder: Path) -> None:
         )
     except PairMarginError as error:
         (folder / f"error{rank}.txt").write_text(f"{type(error).__name__}: {error}")
-        if "lost" not in task:
+        if "hangs_at" not in task:
             dist.barrier()  # one that leaves takes the connection along
         dist.destroy_process_group()
         return

@@ -91,9 +91,7 @@ def fit(
     ] = None,
     patience: Annotated[
         float,
-        typer.Option(
-            metavar="SECONDS", min=1, help="How long processes of torchrun wait for one that does not answer."
-        ),
+        typer.Option(metavar="SECONDS", min=1, help="How long processes of torchrun wait for each other."),
     ] = 1800,
     on_conflict: Annotated[
         str, typer.Option(metavar="raise|drop|keep", help="What to do with answers that contradict each other.")

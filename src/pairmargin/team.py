@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -23,7 +23,8 @@ from torch import Tensor
 
 from .exceptions import TeamError
 
-GRACE = 10.0  # seconds in which all who noticed that someone is missing say so
+GRACE = 10.0  # seconds in which all who are there say so, after someone noticed that others are not
+LOOK = timedelta(seconds=1)  # from one time to the next that a member who waits looks whether someone did
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,7 @@ class Team:
         if self.size == 1:
             return
         together = torch.cat([tensor.flatten() for tensor in tensors])
-        with self._together():
-            dist.all_reduce(together)
+        self._together(dist.all_reduce, together)
         start = 0
         for tensor in tensors:
             tensor.copy_(together[start : start + tensor.numel()].view_as(tensor))
@@ -62,8 +62,7 @@ class Team:
             return own
         whole = own.new_zeros(n, *own.shape[1:])
         whole[self.share(n)] = own
-        with self._together():
-            dist.all_reduce(whole)
+        self._together(dist.all_reduce, whole)
         return whole
 
     def hand_out(self, tensor: Tensor | None) -> Tensor:
@@ -74,14 +73,12 @@ class Team:
         form = torch.zeros(10, dtype=torch.int64, device="cpu")
         if tensor is not None:
             form[: 2 + tensor.ndim] = torch.tensor([TYPES.index(tensor.dtype), tensor.ndim, *tensor.shape])
-        with self._together():
-            dist.broadcast(form, 0)
+        self._together(dist.broadcast, form, 0)
         kind, n_dims, *shape = form.tolist()
         if tensor is None:
             tensor = torch.empty(shape[:n_dims], dtype=TYPES[kind], device="cpu")
         tensor = tensor.cpu().contiguous()
-        with self._together():
-            dist.broadcast(tensor, 0)
+        self._together(dist.broadcast, tensor, 0)
         return tensor
 
     def anyone(self, says: bool) -> bool:
@@ -100,7 +97,8 @@ class Team:
     def meet(self) -> None:
         """Wait for everyone, as long as the process group waits; who does not come is named."""
         if self.size > 1:
-            _store().delete_key(_sign_of(self.rank))  # of a fit before this one
+            for sign in (TROUBLE, _sign_of(self.rank)):  # of a fit before this one
+                _store().delete_key(sign)
             self.add_up([torch.zeros(1, device="cpu")])
 
     def check_same(self, what: str, content: bytes) -> None:
@@ -109,8 +107,7 @@ class Team:
             return
         own = torch.tensor(list(hashlib.sha256(content).digest()), dtype=torch.int64, device="cpu")
         found = [torch.empty_like(own) for _ in range(self.size)]
-        with self._together():
-            dist.all_gather(found, own)
+        self._together(dist.all_gather, found, own)
         others = [rank for rank, each in enumerate(found) if not torch.equal(each, found[0])]
         if others:
             raise TeamError(
@@ -118,40 +115,50 @@ class Team:
                 "give every process the same data, answers and settings"
             )
 
-    @contextmanager
-    def _together(self) -> Iterator[None]:
-        """Something that all members do at the same time; those who do not come are named."""
-        began = time.monotonic()
-        try:
-            yield
-        except RuntimeError as error:
-            raise TeamError(self._complaint(error, time.monotonic() - began)) from error
+    def _together(self, what: Callable[..., Any], *args: Any) -> None:
+        """Do something with all the others; those who do not come are named.
 
-    def _complaint(self, error: RuntimeError, seconds: float) -> str:
-        """What to say when something that needs everyone has failed."""
-        try:
-            missing = self._missing()
-        except RuntimeError:  # what the members write to has ended, too
-            missing = [0]
-        if not missing:
-            return f"the {self.size} processes cannot talk to each other: {error}"
-        return (
-            f"process {', '.join(map(str, missing))} of {self.size} did not answer process {self.rank} within "
-            f"{seconds:.0f} s: it hangs or has ended; look at what it wrote last. If it only needs longer, give "
-            "init_process_group a longer timeout=, or the command a longer --patience. With a checkpoint, the same "
-            "call goes on from there"
-        )
+        Of those who wait for one that has died, only its neighbours get an error. They tell the others. With nccl,
+        PyTorch's own watch ends a process that waits in vain.
+        """
+        began = time.monotonic()
+        work = None
+        while True:
+            try:
+                work = work or what(*args, async_op=True)
+                work.wait(*([LOOK] if all(each.is_cpu for each in args if isinstance(each, Tensor)) else []))
+                return
+            except RuntimeError as error:
+                try:
+                    if work and not work.is_completed() and not _store().check([TROUBLE]):
+                        continue
+                    missing = self._missing()
+                except RuntimeError:  # of the place where all leave their signs
+                    missing = [0]
+                raise TeamError(self._complaint(error, missing, time.monotonic() - began)) from error
 
     def _missing(self) -> list[int]:
         """Who does not notice that something has failed: all others leave a sign where everyone can see it."""
         store = _store()
-        store.set(_sign_of(self.rank), "noticed")
+        store.set(_sign_of(self.rank), "here")
+        store.set(TROUBLE, "look")
         until = time.monotonic() + GRACE
         while True:
             missing = [rank for rank in range(self.size) if not store.check([_sign_of(rank)])]
             if not missing or time.monotonic() > until:
                 return missing
             time.sleep(0.05)
+
+    def _complaint(self, error: RuntimeError, missing: list[int], seconds: float) -> str:
+        """What to say when something that needs everyone has failed."""
+        if not missing:
+            return f"the {self.size} processes cannot talk to each other: {error}"
+        return (
+            f"process {', '.join(map(str, missing))} of {self.size} did not answer process {self.rank} for "
+            f"{seconds:.0f} s: it hangs or has ended; look at what it wrote last. If it only needs longer, give "
+            "init_process_group a longer timeout=, or the command a longer --patience. With a checkpoint, the same "
+            "call goes on from there"
+        )
 
 
 ALONE = Team()
@@ -163,7 +170,7 @@ def _store() -> Any:
 
 
 def _sign_of(rank: int) -> str:
-    return f"pairmargin/noticed/{rank}"
+    return f"pairmargin/here/{rank}"
 
 
 @contextmanager
@@ -182,4 +189,5 @@ def launched(patience: float) -> Iterator[Team]:
         dist.destroy_process_group()
 
 
+TROUBLE = "pairmargin/trouble"  # where one who notices that others are missing tells
 TYPES = [torch.float32, torch.float64, torch.int64, torch.bool, torch.bfloat16]
