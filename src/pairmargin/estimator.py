@@ -331,7 +331,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
                     rng,
                     lambda: self._starts_of(team, sample, layers, n_clusters, rng),
                     lambda found: ({f"start-{k}": each.tensors for k, each in enumerate(found)}, {"n": len(found)}),
-                    lambda state: [Network.of(state.tensors[f"start-{k}"]) for k in range(state.facts["n"])],
+                    lambda state: [Network.of(state.tensors[f"start-{k}"], device) for k in range(state.facts["n"])],
                 )
             links = self._links(sample.x, team)
             network = kept.once(
@@ -339,7 +339,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
                 rng,
                 lambda: self._most_promising(starts, sample, links, rng),
                 lambda found: ({"network": found.tensors}, {}),
-                lambda state: Network.of(state.tensors["network"]),
+                lambda state: Network.of(state.tensors["network"], device),
             )
             trust = kept.once(
                 "trust",
@@ -467,9 +467,9 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         if team.size == 1:
             return found
         networks = []
-        for k in range(int(team.hand_out(torch.tensor([len(found)]) if found else None))):
+        for k in range(int(team.hand_out(torch.tensor([len(found)], device="cpu") if found else None))):
             tensors = found[k].tensors if found else [None] * (2 * len(layers) + 4)
-            networks.append(Network.of([team.hand_out(tensor) for tensor in tensors]))
+            networks.append(Network.of([team.hand_out(tensor) for tensor in tensors], sample.x.rows(slice(0)).device))
         return networks
 
     def _starts(self, sample: Sample, layers: list[Layer], n_clusters: int | None, rng: RandomState) -> list[Network]:
@@ -599,7 +599,9 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
                 history = train_in_batches(network, batches, self._steps(network), max_iter=n_passes, **settings)
         else:
             with threads_for(x.shape[0], *_widths(network)):
-                all_rows = x.subset(torch.arange(x.shape[0])) if isinstance(x, ScaledRows) else cast(Input, x)
+                all_rows = (
+                    x.subset(torch.arange(x.shape[0], device="cpu")) if isinstance(x, ScaledRows) else cast(Input, x)
+                )
                 shares = self._shares(network, all_rows)
                 problem = Problem.build(pairs, x.shape[0], prices, like=network.head, links=links, shares=shares)
                 history = train(network, all_rows, problem, self._steps(network), max_iter=n_iter, **settings)

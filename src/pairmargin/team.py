@@ -72,7 +72,8 @@ class Team:
             return tensor
         form = torch.zeros(10, dtype=torch.int64, device="cpu")
         if tensor is not None:
-            form[: 2 + tensor.ndim] = torch.tensor([TYPES.index(tensor.dtype), tensor.ndim, *tensor.shape])
+            known = [TYPES.index(tensor.dtype), tensor.ndim, *tensor.shape]
+            form[: len(known)] = torch.tensor(known, device="cpu")
         self._together(dist.broadcast, form, 0)
         kind, n_dims, *shape = form.tolist()
         if tensor is None:
@@ -91,7 +92,7 @@ class Team:
         """Let everyone draw the random numbers that the first member would draw next."""
         if self.size > 1:
             name, keys, *rest = rng.get_state(legacy=True)
-            *first, place, has_gauss, gauss = self.hand_out(torch.tensor(np.concatenate([keys, rest]))).tolist()
+            *first, place, has_gauss, gauss = self.hand_out(torch.from_numpy(np.concatenate([keys, rest]))).tolist()
             rng.set_state((name, np.array(first, dtype=np.uint32), int(place), int(has_gauss), gauss))
 
     def meet(self) -> None:
