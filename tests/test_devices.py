@@ -149,7 +149,7 @@ SMALL: dict[str, Any] = {"hidden_layer_sizes": (5, 4), "pretrain_epochs": 2, "ma
     "settings",
     [
         {"n_init": 2},
-        {"solver": "paper", "init": "k-means", "balance_weight": 0.1, "neighbour_weight": 0.0},
+        {"solver": "subgradient", "init": "k-means", "balance_weight": 0.1, "neighbour_weight": 0.0},
         {"batch_size": 40},
         {"sparse": True},
         {"hidden_layer_sizes": ()},
