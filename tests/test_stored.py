@@ -178,6 +178,16 @@ def test_a_memory_map_of_a_file_that_was_cut_is_refused(tmp_path: Path) -> None:
             stored_rows(each)
 
 
+def test_a_file_that_is_cut_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    X.tofile(tmp_path / "x.bin")
+    rows = stored_rows(np.memmap(tmp_path / "x.bin", dtype=np.float32, mode="r", shape=X.shape))
+    rows.read(slice(0, 5))
+    (tmp_path / "x.bin").write_bytes(b"")
+    for look in (lambda: rows.read(slice(5, 10)), lambda: rows.take(np.array([7]))):
+        with pytest.raises(InvalidDataError, match=r"x\.bin has 0 bytes, but the memory map needs 2,400"):
+            look()
+
+
 def test_infinity_on_disk_is_found_with_its_row() -> None:
     points = clouds()[0].copy()
     points[217, 2] = np.nan
@@ -211,6 +221,24 @@ def test_parquet_files_must_fit_together(tmp_path: Path) -> None:
         ParquetRows(tmp_path)
     with pytest.raises(InvalidDataError, match="no Parquet file at"):
         ParquetRows(tmp_path / "nothing.parquet")
+
+
+def test_parquet_columns_in_another_order_are_found_by_name(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    write_parquet(tmp_path / "1.parquet", X)
+    write_parquet(tmp_path / "2.parquet", X[:, ::-1], "edcba")
+    np.testing.assert_array_equal(ParquetRows(tmp_path).take([3, 123]), X[[3, 3]])
+    np.testing.assert_array_equal(ParquetRows(tmp_path, columns=["d", "a"]).take([3, 123]), X[[3, 3]][:, [3, 0]])
+
+
+@pytest.mark.parametrize(("later", "words"), [(["x"], "holds string, not numbers"), ([None], "NaN at row 1, column 0")])
+def test_parquet_columns_that_change_their_kind(later: list[Any], words: str, tmp_path: Path) -> None:
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pa.table({"a": [1.0]}), tmp_path / "1.parquet")
+    kind = pa.float64() if later == [None] else pa.string()
+    parquet.write_table(pa.table({"a": pa.array(later, kind)}), tmp_path / "2.parquet")
+    with pytest.raises(InvalidDataError, match=words):
+        MaxMarginClustering(1, batch_size=1).fit(ParquetRows(tmp_path))
 
 
 def test_parquet_columns_that_are_no_numbers_are_refused(tmp_path: Path) -> None:

@@ -141,10 +141,12 @@ def test_the_command_under_torchrun(tmp_path: Path) -> None:
     assert clustering_accuracy(written[1].astype(int), written[2].astype(int)) > 0.95
 
 
-def test_other_data_on_one_process_is_noticed(tmp_path: Path) -> None:
-    complaints = run(tmp_path, 2, settings=SETTINGS, differs=1)
-    assert len(complaints) == 2
-    assert all(line.startswith("TeamError: X of process 1 differs from that of process 0") for line in complaints)
+def test_other_data_answers_or_settings_on_one_process_are_noticed(tmp_path: Path) -> None:
+    told = run(tmp_path, 2, settings=SETTINGS, differs=True)
+    assert len(told) == 2
+    for lines in told:
+        for line, what in zip(lines.splitlines(), ("X", "the list of answers", "a setting"), strict=True):
+            assert line.startswith(f"TeamError: {what} of process 1 differs from that of process 0; give every process")
 
 
 def test_a_process_that_hangs_in_training_is_named(tmp_path: Path) -> None:

@@ -85,9 +85,11 @@ class MappedRows:
         return _cut(self.shape[0], max(RUN // row, 1))
 
     def read(self, run: slice) -> Array:
+        _check_length(self.array)
         return np.asarray(self.array[run], dtype=self.dtype)
 
     def take(self, rows: Array) -> Array:
+        _check_length(self.array)
         return np.asarray(self.array[rows], dtype=self.dtype)
 
 
