@@ -16,7 +16,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
-from pairmargin import MaxMarginClustering, PairMarginError, Pairs
+from pairmargin import MaxMarginClustering, PairMarginError, Pairs, team
 
 
 def main(folder: Path) -> None:
@@ -24,6 +24,8 @@ def main(folder: Path) -> None:
     task = json.loads((folder / "task.json").read_text())
     dist.init_process_group("gloo", timeout=timedelta(seconds=task.get("patience", 60)))
     rank = dist.get_rank()
+    if "hangs_at" in task:
+        team.GRACE = 2
     data = np.load(folder / "data.npz")
     X, pairs = data["X"], Pairs(data["index"], data["same"])
     if "differs" in task:
