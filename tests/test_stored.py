@@ -27,7 +27,26 @@ class Chunked:
         return self.array[rows]
 
 
-@pytest.fixture(params=["memmap", "npy", "chunked", "contiguous", "parquet", "folder"])
+REAL = ["hdf5", "hdf5 whole", "hdf5 packed", "zarr", "zarr 2", "zarr shards"]
+
+
+def real(kind: str, array: Any, folder: Path) -> Any:
+    """An HDF5 dataset or a Zarr array in a file."""
+    rows, columns = 16, array.shape[1]
+    if kind.startswith("hdf5"):
+        form = {"hdf5": {"chunks": (rows, columns)}, "hdf5 whole": {}}
+        packed = {"chunks": (rows, 2), "compression": "gzip", "shuffle": True}
+        file = pytest.importorskip("h5py").File(folder / "x.h5", "w")
+        return file.create_dataset("points", data=array, **form.get(kind, packed))
+    form = {"zarr": {}, "zarr 2": {"zarr_format": 2}, "zarr shards": {"shards": (4 * rows, columns)}}
+    place = pytest.importorskip("zarr").create_array(
+        folder / "x.zarr", shape=array.shape, chunks=(rows, columns), dtype=array.dtype, **form[kind]
+    )
+    place[:] = array
+    return place
+
+
+@pytest.fixture(params=["memmap", "npy", "chunked", "contiguous", "parquet", "folder", *REAL])
 def source(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(stored, "RUN", 400)  # bytes: a run has 20 rows
     if request.param == "memmap":
@@ -38,6 +57,8 @@ def source(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
         return np.load(tmp_path / "x.npy", mmap_mode="r")
     if request.param in ("chunked", "contiguous"):
         return Chunked(X, (16, 5) if request.param == "chunked" else None)
+    if request.param in REAL:
+        return real(request.param, X, tmp_path)
     pytest.importorskip("pyarrow")
     if request.param == "parquet":
         write_parquet(tmp_path / "x.parquet", X)
@@ -89,7 +110,7 @@ def clouds(n: int = 300) -> tuple[Any, Any]:
     return (rng.normal(size=(n, 4)) + 8 * np.eye(4)[y]).astype(np.float32), y
 
 
-@pytest.mark.parametrize("kind", ["memmap", "chunked", "parquet"])
+@pytest.mark.parametrize("kind", ["memmap", "chunked", "parquet", "hdf5 packed", "zarr shards"])
 def test_a_model_learns_from_disk_what_it_learns_from_memory(kind: str, tmp_path: Path) -> None:
     points, y = clouds()
     if kind == "memmap":
@@ -97,6 +118,8 @@ def test_a_model_learns_from_disk_what_it_learns_from_memory(kind: str, tmp_path
         there: Any = np.load(tmp_path / "x.npy", mmap_mode="r")
     elif kind == "chunked":
         there = Chunked(points, (32, 4))
+    elif kind in REAL:
+        there = real(kind, points, tmp_path)
     else:
         pytest.importorskip("pyarrow")
         write_parquet(tmp_path / "x.parquet", points, "abcd")
@@ -111,6 +134,41 @@ def test_a_model_learns_from_disk_what_it_learns_from_memory(kind: str, tmp_path
         model.predict(Chunked(points[:, :3]))
 
 
+@pytest.mark.parametrize("kind", ["hdf5", "zarr"])
+@pytest.mark.parametrize("dtype", ["int16", "uint8", "bool", "float16", "float32", "float64", ">f4"])
+def test_all_kinds_of_numbers(kind: str, dtype: str, tmp_path: Path) -> None:
+    array = (np.arange(60).reshape(20, 3) % 7).astype(dtype)
+    rows = stored_rows(real(kind, array, tmp_path))
+    found = rows.take(np.array([17, 3]))
+    assert found.dtype == rows.dtype == (np.float64 if dtype == "float64" else np.float32)
+    np.testing.assert_array_equal(found, array[[17, 3]].astype(float))
+
+
+def test_a_file_that_is_closed_is_refused(tmp_path: Path) -> None:
+    points = real("hdf5", X, tmp_path)
+    points.file.close()
+    for ask in (MaxMarginClustering(3, batch_size=50).fit, stored_rows):
+        with pytest.raises(InvalidDataError, match="closed HDF5 file; keep it open"):
+            ask(points)
+
+
+@pytest.mark.parametrize("kind", ["hdf5", "zarr"])
+def test_a_chunk_that_is_damaged_is_named_with_its_rows(kind: str, tmp_path: Path) -> None:
+    points = real({"hdf5": "hdf5 packed"}.get(kind, kind), X, tmp_path)
+    if kind == "hdf5":
+        place, size = points.id.get_chunk_info(0).byte_offset, points.id.get_chunk_info(0).size
+        points.file.close()
+        with (tmp_path / "x.h5").open("r+b") as file:
+            file.seek(place)
+            file.write(b"x" * size)
+        points = pytest.importorskip("h5py").File(tmp_path / "x.h5")["points"]
+    else:
+        for path in (tmp_path / "x.zarr").rglob("c/0/0"):
+            path.write_bytes(b"x")
+    with pytest.raises(InvalidDataError, match=r"rows 0 to 119 of X cannot be read \(.*\); write the file again"):
+        stored_rows(points).take(np.array([1, 50]))
+
+
 def test_a_memory_map_of_a_file_that_was_cut_is_refused(tmp_path: Path) -> None:
     X.tofile(tmp_path / "x.bin")
     there = np.memmap(tmp_path / "x.bin", dtype=np.float32, mode="r", shape=X.shape)
@@ -118,6 +176,16 @@ def test_a_memory_map_of_a_file_that_was_cut_is_refused(tmp_path: Path) -> None:
     for each in (there, there[10:, :2], np.asarray(there)):
         with pytest.raises(InvalidDataError, match=r"x\.bin has 0 bytes, but the memory map needs 2,400"):
             stored_rows(each)
+
+
+def test_a_file_that_is_cut_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    X.tofile(tmp_path / "x.bin")
+    rows = stored_rows(np.memmap(tmp_path / "x.bin", dtype=np.float32, mode="r", shape=X.shape))
+    rows.read(slice(0, 5))
+    (tmp_path / "x.bin").write_bytes(b"")
+    for look in (lambda: rows.read(slice(5, 10)), lambda: rows.take(np.array([7]))):
+        with pytest.raises(InvalidDataError, match=r"x\.bin has 0 bytes, but the memory map needs 2,400"):
+            look()
 
 
 def test_infinity_on_disk_is_found_with_its_row() -> None:
@@ -153,6 +221,24 @@ def test_parquet_files_must_fit_together(tmp_path: Path) -> None:
         ParquetRows(tmp_path)
     with pytest.raises(InvalidDataError, match="no Parquet file at"):
         ParquetRows(tmp_path / "nothing.parquet")
+
+
+def test_parquet_columns_in_another_order_are_found_by_name(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    write_parquet(tmp_path / "1.parquet", X)
+    write_parquet(tmp_path / "2.parquet", X[:, ::-1], "edcba")
+    np.testing.assert_array_equal(ParquetRows(tmp_path).take([3, 123]), X[[3, 3]])
+    np.testing.assert_array_equal(ParquetRows(tmp_path, columns=["d", "a"]).take([3, 123]), X[[3, 3]][:, [3, 0]])
+
+
+@pytest.mark.parametrize(("later", "words"), [(["x"], "holds string, not numbers"), ([None], "NaN at row 1, column 0")])
+def test_parquet_columns_that_change_their_kind(later: list[Any], words: str, tmp_path: Path) -> None:
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pa.table({"a": [1.0]}), tmp_path / "1.parquet")
+    kind = pa.float64() if later == [None] else pa.string()
+    parquet.write_table(pa.table({"a": pa.array(later, kind)}), tmp_path / "2.parquet")
+    with pytest.raises(InvalidDataError, match=words):
+        MaxMarginClustering(1, batch_size=1).fit(ParquetRows(tmp_path))
 
 
 def test_parquet_columns_that_are_no_numbers_are_refused(tmp_path: Path) -> None:

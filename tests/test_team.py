@@ -6,14 +6,17 @@ import json
 import os
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch.distributed as dist
 
 from pairmargin import MaxMarginClustering, Pairs, clustering_accuracy, sample_pairs
-from pairmargin.team import Team
+from pairmargin.exceptions import TeamError
+from pairmargin.team import Team, launched
 
 WORKER = Path(__file__).with_name("team_worker.py")
 ENVIRONMENT = os.environ | {
@@ -34,9 +37,7 @@ def clouds(n: int = 150) -> tuple[Any, Any, Pairs]:
 
 def run(folder: Path, size: int, **task: Any) -> list[Any]:
     """Let a team fit a model; what each member has, or the line that it complains with."""
-    X, _, pairs = clouds()
-    np.savez(folder / "data.npz", X=X, index=pairs.index, same=pairs.same)
-    (folder / "task.json").write_text(json.dumps(task))
+    write_task(folder, task)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={size}"]
     command.append("--max-restarts=1" if "dies_at" in task else "--max-restarts=0")
     done = subprocess.run(
@@ -51,6 +52,35 @@ def run(folder: Path, size: int, **task: Any) -> list[Any]:
     if errors:
         return [path.read_text() for path in errors]
     return [dict(np.load(folder / f"model{rank}.npz")) for rank in range(size)]
+
+
+def write_task(folder: Path, task: dict[str, Any]) -> None:
+    X, _, pairs = clouds()
+    np.savez(folder / "data.npz", X=X, index=pairs.index, same=pairs.same)
+    (folder / "task.json").write_text(json.dumps(task))
+
+
+def lose(command: list[str], size: int, lost: int) -> list[str]:
+    """Let a team work that one member leaves alone; what the others have written.
+
+    There is no ``torchrun`` here, which would end all of them. Like it, the test keeps the place where they meet.
+    """
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port), "TORCHELASTIC_USE_AGENT_STORE": "True"}
+    members = [
+        subprocess.Popen(
+            [sys.executable, *command],
+            env=ENVIRONMENT | place | {"RANK": str(rank), "WORLD_SIZE": str(size)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(size)
+    ]
+    told = [member.communicate(timeout=100)[0] for rank, member in enumerate(members) if rank != lost]
+    members[lost].kill()
+    members[lost].communicate()
+    assert [member.returncode for rank, member in enumerate(members) if rank != lost] == [0] * (size - 1)
+    return told
 
 
 def alone(**changes: Any) -> MaxMarginClustering:
@@ -111,10 +141,84 @@ def test_the_command_under_torchrun(tmp_path: Path) -> None:
     assert clustering_accuracy(written[1].astype(int), written[2].astype(int)) > 0.95
 
 
-def test_other_data_on_one_process_is_noticed(tmp_path: Path) -> None:
-    complaints = run(tmp_path, 2, settings=SETTINGS, differs=1)
-    assert len(complaints) == 2
-    assert all(line.startswith("TeamError: X of process 1 differs from that of process 0") for line in complaints)
+def test_other_data_answers_or_settings_on_one_process_are_noticed(tmp_path: Path) -> None:
+    told = run(tmp_path, 2, settings=SETTINGS, differs=True)
+    assert len(told) == 2
+    for lines in told:
+        for line, what in zip(lines.splitlines(), ("X", "the list of answers", "a setting"), strict=True):
+            assert line.startswith(f"TeamError: {what} of process 1 differs from that of process 0; give every process")
+
+
+def test_a_process_that_hangs_in_training_is_named(tmp_path: Path) -> None:
+    write_task(tmp_path, {"settings": SETTINGS, "patience": 3, "hangs_at": ("train", 4)})
+    lose([str(WORKER), str(tmp_path)], size=2, lost=1)
+    assert not list(tmp_path.glob("model*.npz"))
+    complaint = (tmp_path / "error0.txt").read_text()
+    assert complaint.startswith("TeamError: process 1 of 2 did not answer process 0 for ")
+    assert "longer timeout=, or the command a longer --patience" in complaint
+
+
+MEMBER = """
+import os, sys, time
+from datetime import timedelta
+import torch
+import torch.distributed as dist
+from pairmargin import TeamError, team
+team.LOOK, team.GRACE = timedelta(seconds=0.2), 3
+lost, end, patience = int(sys.argv[1]), sys.argv[2], float(sys.argv[3])
+dist.init_process_group("gloo", timeout=timedelta(seconds=patience))
+own = team.Team.current()
+own.meet()
+if own.rank == lost:
+    time.sleep(1000) if end == "hangs" else os._exit(1)
+try:
+    own.add_up([torch.ones(1000)])
+except TeamError as error:
+    print(error)
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize(("lost", "end", "patience"), [(0, "hangs", 2), (2, "dies", 100)])
+def test_all_others_name_the_one_that_is_missing_and_no_other(lost: int, end: str, patience: int) -> None:
+    told = lose(["-c", MEMBER, str(lost), end, str(patience)], size=3, lost=lost)
+    others = [rank for rank in range(3) if rank != lost]
+    for rank, line in zip(others, told, strict=True):
+        words = f"process {lost} of 3 did not answer process {rank} for "
+        assert line.startswith(words)
+        assert int(line.removeprefix(words).split()[0]) < 50  # seconds; nobody waits for one that has died
+
+
+def test_without_a_place_to_meet_the_first_process_is_the_suspect(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object, **settings: object) -> None:
+        raise dist.DistNetworkError("Connection reset by peer")
+
+    monkeypatch.setattr(dist, "all_reduce", gone)
+    monkeypatch.setattr("pairmargin.team._store", gone)
+    with pytest.raises(TeamError, match="process 0 of 2 did not answer process 1"):
+        Team(1, 2).anyone(True)
+
+
+def test_a_failure_of_all_is_nobodys_in_particular(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cannot(*_: object, **settings: object) -> None:
+        raise RuntimeError("no backend for this")
+
+    store = dist.HashStore()
+    store.set("pairmargin/here/0", "here")
+    monkeypatch.setattr(dist, "all_reduce", cannot)
+    monkeypatch.setattr("pairmargin.team._store", lambda: store)
+    with pytest.raises(TeamError, match="the 2 processes cannot talk to each other: no backend for this"):
+        Team(1, 2).anyone(True)
+
+
+def test_the_command_waits_as_long_as_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Any] = []
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(dist, "init_process_group", lambda *args, **settings: begun.append((*args, settings)))
+    monkeypatch.setattr(dist, "destroy_process_group", lambda: begun.append("over"))
+    with launched(7.5) as team:
+        assert team == Team()
+    assert begun == [("gloo", {"timeout": timedelta(seconds=7.5)}), "over"]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])

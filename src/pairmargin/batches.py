@@ -37,7 +37,7 @@ class Batches:
         self.x, self.problem, self.size, self.generator, self.team = x, problem, size, generator, team
         rows, self.places = torch.unique(problem.index, return_inverse=True)  # (p,), (m + l, 2)
         self.kept = x.subset(rows)  # (p, D)
-        self.is_free = torch.zeros(x.shape[0], dtype=torch.bool)
+        self.is_free = torch.zeros(x.shape[0], dtype=torch.bool, device="cpu")
         self.is_free[problem.free.cpu()] = True
 
     def __len__(self) -> int:
@@ -50,11 +50,11 @@ class Batches:
             self.x.batches(self.size, self.generator, self.team), answers, links, strict=True
         ):
             asked = torch.cat([of_answers, of_links + n_answers]).to(self.places.device)
-            yield self._batch(points[self.is_free[numbers]], asked, len(of_answers))
+            yield self._batch(points[self.is_free[numbers.cpu()]], asked, len(of_answers))
 
     def _parts(self, count: int) -> tuple[Tensor, ...]:
         """The numbers below ``count`` in a random order, a part for every batch, and of it the member's own share."""
-        parts = torch.randperm(count, generator=self.generator).tensor_split(len(self))
+        parts = torch.randperm(count, generator=self.generator, device=self.generator.device).tensor_split(len(self))
         return tuple(part[self.team.share(len(part))] for part in parts)
 
     def _batch(self, free: Tensor, asked: Tensor, n_answers: int) -> Batch:

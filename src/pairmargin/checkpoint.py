@@ -187,7 +187,7 @@ def _differences(then: dict[str, Any], now: dict[str, Any]) -> list[str]:
 def chance_of(rng: RandomState) -> Tensor:
     """What a random state will draw, as a tensor."""
     _, keys, *rest = rng.get_state(legacy=True)
-    return torch.tensor(np.concatenate([keys, rest]))
+    return torch.from_numpy(np.concatenate([keys, rest]))
 
 
 def set_chance(rng: RandomState, state: State) -> None:

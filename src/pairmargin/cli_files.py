@@ -89,6 +89,10 @@ def fit(
     checkpoint: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep how far it has come there, and go on from it.")
     ] = None,
+    patience: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", min=1, help="How long processes of torchrun wait for each other."),
+    ] = 1800,
     on_conflict: Annotated[
         str, typer.Option(metavar="raise|drop|keep", help="What to do with answers that contradict each other.")
     ] = "raise",
@@ -126,7 +130,7 @@ def fit(
     model = MaxMarginClustering(_number_of(clusters), **settings)
     n_learned = (0 if batch_size else LEARNED) if sample is None else sample
     errors = _console(stderr=True)
-    with launched() as team:
+    with launched(patience) as team:
         if team.rank > 0:  # it works for the first one, who writes and tells
             fit_files(model, data, pairs, sample=n_learned, options=options)
             return

@@ -297,6 +297,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         team.meet()
         team.same_chance(rng)
         content = fingerprint(data), pairs.index.tobytes() + pairs.same.tobytes() + pairs.weight.tobytes()
+        alike = {name: value for name, value in self._kept_settings().items() if name not in ("device", "random_state")}
+        team.check_same("a setting", repr(alike).encode())
         team.check_same("X", content[0])
         team.check_same("the list of answers", content[1])
         kept = Checkpoint(self.checkpoint, self.checkpoint_every, self._kept_settings(), b"".join(content), team)

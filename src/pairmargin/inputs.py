@@ -142,7 +142,7 @@ class SparseInput:
 
 
 def _shuffled(x: Rows, size: int, generator: torch.Generator, team: Team) -> Iterator[tuple[Tensor, Tensor]]:
-    for numbers in torch.split(torch.randperm(x.shape[0], generator=generator), size):
+    for numbers in torch.split(torch.randperm(x.shape[0], generator=generator, device=generator.device), size):
         own = numbers[team.share(len(numbers))]
         yield own, x.rows(own)
 
@@ -175,7 +175,8 @@ class ScaledRows:
 
     def batches(self, size: int, generator: torch.Generator, team: Team = ALONE) -> Iterator[tuple[Tensor, Tensor]]:
         """A member of a team reads its share of the rows, and gets its share of every batch from there."""
-        rng = np.random.default_rng(int(torch.randint(2**62, (), generator=generator)))
+        seed = torch.randint(2**62, (), generator=generator, device=generator.device)
+        rng = np.random.default_rng(int(seed))
         start, lengths = _shares(self.shape[0], size, team)
         own = slice(start, start + int(lengths.sum()))
         waiting = list(lengths)
@@ -226,7 +227,7 @@ def pieces(x: Rows, team: Team = ALONE) -> Iterator[Input]:
     """All rows in their order, or a member's share: as they are if they are in memory, else some at a time."""
     own = team.share(x.shape[0])
     if not isinstance(x, ScaledRows):
-        yield cast(Input, x) if team.size == 1 else x.subset(torch.arange(own.start, own.stop))
+        yield cast(Input, x) if team.size == 1 else x.subset(torch.arange(own.start, own.stop, device="cpu"))
         return
     start = own.start
     for run in x.source.runs():

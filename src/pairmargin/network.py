@@ -47,14 +47,14 @@ class Network:
     @property
     def tensors(self) -> list[Tensor]:
         """All that the network is, for `of`: the parameters, the centre and the spread."""
-        return [*self.parameters, self.centre, torch.tensor([self.spread], dtype=torch.float64)]
+        return [*self.parameters, self.centre, torch.tensor([self.spread], dtype=torch.float64, device="cpu")]
 
     @classmethod
-    def of(cls, tensors: list[Tensor]) -> Network:
-        """The network of such tensors."""
-        *layers, head, head_bias, centre, spread = tensors
+    def of(cls, tensors: list[Tensor], device: torch.device) -> Network:
+        """The network of such tensors, on a device."""
+        *layers, head, head_bias, centre = (tensor.to(device) for tensor in tensors[:-1])
         pairs = zip(layers[::2], layers[1::2], strict=True)
-        return cls([Layer(weight, bias) for weight, bias in pairs], centre, float(spread), head, head_bias)
+        return cls([Layer(weight, bias) for weight, bias in pairs], centre, float(tensors[-1]), head, head_bias)
 
     @property
     def parameters(self) -> list[Tensor]:

@@ -104,8 +104,8 @@ class Problem:
         for kind in (same, ~same):
             if kind.any():
                 weight[kind] /= weight[kind].sum()  # 1/n⁺ and 1/n⁻ of (8a), (8b)
-        index = torch.as_tensor(pairs.index.copy())
-        is_free = torch.ones(n_samples, dtype=torch.bool)
+        index = torch.from_numpy(pairs.index.copy())
+        is_free = torch.ones(n_samples, dtype=torch.bool, device="cpu")
         is_free[index.flatten()] = False
         index = index.to(like.device)
         if links is not None and prices.neighbour_weight:
@@ -181,7 +181,8 @@ def _terms(loss: Tensor, free: Tensor, norm: Tensor, balance: Tensor, problem: P
     """The terms from the price that every answer and every pair of neighbours pays."""
     answers, same = loss[: problem.n_answers], problem.same[: problem.n_answers]
     neighbours = loss[problem.n_answers :].sum()
-    return Terms(answers[same].sum(), answers[~same].sum(), free, norm, neighbours, balance)  # eq. (8a), (8b)
+    must_link, cannot_link = torch.where(same, answers, 0).sum(), torch.where(same, 0, answers).sum()  # eq. (8a), (8b)
+    return Terms(must_link, cannot_link, free, norm, neighbours, balance)
 
 
 def _balance(scores: Tensor, problem: Problem) -> tuple[Tensor, Tensor | float]:

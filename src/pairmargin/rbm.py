@@ -59,8 +59,8 @@ class RBM:
     @classmethod
     def random(cls, n_visible: int, n_hidden: int, visible: str, generator: torch.Generator, like: Tensor) -> RBM:
         """Small random couplings and no biases."""
-        weight = torch.randn(n_visible, n_hidden, generator=generator, dtype=torch.float64).to(like) * 0.01
-        return cls(weight, like.new_zeros(n_visible), like.new_zeros(n_hidden), visible)
+        drawn = torch.randn(n_visible, n_hidden, generator=generator, dtype=torch.float64, device=generator.device)
+        return cls(drawn.to(like) * 0.01, like.new_zeros(n_visible), like.new_zeros(n_hidden), visible)
 
     def hidden_mean(self, visible: Tensor) -> Tensor:
         """p(h = 1 | v)."""

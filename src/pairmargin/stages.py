@@ -141,19 +141,20 @@ class Stages:
         judge_of: Sample | None = None,
     ) -> tuple[Network, Trust]:
         """The best start that some answers lead to, and what it makes of those, or of others."""
+        device = sample.x.rows(slice(0)).device
         starts = self.kept.once(
             f"starts{time}",
             self.rng,
             lambda: self._shared_starts(sample, layers, n_clusters),
             lambda found: State({f"start-{k}": each.tensors for k, each in enumerate(found)}, {"n": len(found)}),
-            lambda state: [Network.of(state.tensors[f"start-{k}"]) for k in range(state.facts["n"])],
+            lambda state: [Network.of(state.tensors[f"start-{k}"], device) for k in range(state.facts["n"])],
         )
         network = self.kept.once(
             f"chosen{time}",
             self.rng,
             lambda: self.most_promising(starts, sample, links),
             lambda found: State({"network": found.tensors}, {}),
-            lambda state: Network.of(state.tensors["network"]),
+            lambda state: Network.of(state.tensors["network"], device),
         )
         return network, self._judged(network, judge_of or sample, links, time)
 
@@ -208,10 +209,12 @@ class Stages:
         self.team.same_chance(self.rng)
         if self.team.size == 1:
             return found
-        networks = []
-        for k in range(int(self.team.hand_out(torch.tensor([len(found)]) if found else None))):
+        device, networks = sample.x.rows(slice(0)).device, []
+        for k in range(int(self.team.hand_out(torch.tensor([len(found)], device="cpu") if found else None))):
             tensors = found[k].tensors if found else [None] * (2 * len(layers) + 4)
-            networks.append(Network.of([self.team.hand_out(tensor) for tensor in tensors]))
+            networks.append(
+                Network.of([self.team.hand_out(tensor) for tensor in tensors], sample.x.rows(slice(0)).device)
+            )
         return networks
 
     def starts(self, sample: Sample, layers: list[Layer], n_clusters: int | None) -> list[Network]:
@@ -329,7 +332,8 @@ class Stages:
                 history = train_in_batches(network, batches, steps, watch)
         else:
             with threads_for(x.shape[0], *widths(network)):
-                all_rows = x.subset(torch.arange(x.shape[0])) if isinstance(x, ScaledRows) else cast(Input, x)
+                every = torch.arange(x.shape[0], device="cpu")
+                all_rows = x.subset(every) if isinstance(x, ScaledRows) else cast(Input, x)
                 shares = self._shares(network, all_rows)
                 problem = Problem.build(pairs, x.shape[0], prices, like=network.head, links=links, shares=shares)
                 history = train(network, all_rows, problem, steps, watch)

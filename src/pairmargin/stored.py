@@ -41,14 +41,22 @@ class StoredRows(Protocol):
 def is_stored(X: Any) -> bool:
     """Whether X is an array that is on disk: an HDF5 dataset, a Zarr array, `ParquetRows`."""
     return isinstance(X, ParquetRows) or (
-        not isinstance(X, np.ndarray) and all(hasattr(X, name) for name in ("shape", "dtype", "chunks"))
+        not isinstance(X, np.ndarray)
+        and (_is_closed(X) or all(hasattr(X, name) for name in ("shape", "dtype", "chunks")))
     )
+
+
+def _is_closed(X: Any) -> bool:
+    """Whether X is a dataset of an HDF5 file that was closed; such a one has no shape any more."""
+    return type(X).__module__.startswith("h5py.") and not X
 
 
 def stored_rows(X: Any) -> StoredRows:
     """X as rows that are read when they are needed, if it is an array of two dimensions, on disk or not."""
     if isinstance(X, ParquetRows):
         return X
+    if _is_closed(X):
+        raise InvalidDataError("X is a dataset of a closed HDF5 file; keep it open while X is in use")
     if len(X.shape) != 2:
         raise InvalidDataError(f"Expected 2D array, but X has the shape {tuple(X.shape)}; give it rows and columns")
     return MappedRows(X) if isinstance(X, np.ndarray) else ChunkedRows(X)
@@ -77,9 +85,11 @@ class MappedRows:
         return _cut(self.shape[0], max(RUN // row, 1))
 
     def read(self, run: slice) -> Array:
+        _check_length(self.array)
         return np.asarray(self.array[run], dtype=self.dtype)
 
     def take(self, rows: Array) -> Array:
+        _check_length(self.array)
         return np.asarray(self.array[rows], dtype=self.dtype)
 
 
@@ -106,12 +116,17 @@ class ChunkedRows:
         self.array, self.shape, self.dtype = array, (array.shape[0], array.shape[1]), _working_type(array.dtype)
 
     def runs(self) -> list[slice]:
-        chunk = (getattr(self.array, "chunks", None) or (1, 1))[0]
+        together = getattr(self.array, "shards", None) or getattr(self.array, "chunks", None) or (1, 1)
         row = max(self.shape[1] * np.dtype(self.array.dtype).itemsize, 1)
-        return _cut(self.shape[0], chunk * max(RUN // (chunk * row), 1))
+        return _cut(self.shape[0], together[0] * max(RUN // (together[0] * row), 1))
 
     def read(self, run: slice) -> Array:
-        return np.asarray(self.array[run], dtype=self.dtype)
+        try:
+            return np.asarray(self.array[run], dtype=self.dtype)
+        except (OSError, RuntimeError, ValueError) as error:  # of h5py, of zarr and its codecs
+            raise InvalidDataError(
+                f"rows {run.start} to {run.stop - 1} of X cannot be read ({error}); write the file again"
+            ) from error
 
     def take(self, rows: Array) -> Array:
         return _by_runs(self, rows)

@@ -112,7 +112,7 @@ def train_in_batches(network: Network, batches: Batches, steps: Steps, watch: Wa
     course = Course(network, steps, watch, PATIENT_PASSES, batches.generator)
     for epoch in range(course.iteration + 1, watch.max_iter + 1):
         rows: History = []
-        occupied = torch.zeros(len(network.head), dtype=torch.long)
+        occupied = torch.zeros(len(network.head), dtype=torch.long, device="cpu")
         for x, problem in batches:
             scores = network.scores(x)
             terms, violated, step = objective_and_subgradient(scores, problem, network.squared_norm)
@@ -136,7 +136,7 @@ def _gradients(network: Network, x: Input, step: Tensor, problem: Problem, team:
 def _pass(rows: History, occupied: Tensor, seconds: float, team: Team) -> dict[str, Any]:
     """What the history says of one pass over the data: means over the batches, and the number of violated answers."""
     names = [name for name in rows[0] if name not in ("iteration", "norm", "seconds", "occupied_clusters")]
-    sums = torch.tensor([sum(row[name] for row in rows) for name in names], dtype=torch.float64)
+    sums = torch.tensor([sum(row[name] for row in rows) for name in names], dtype=torch.float64, device="cpu")
     team.add_up([sums, occupied])
     total = dict(zip(names, sums.tolist(), strict=True))
     norm = sum(row["norm"] for row in rows) / len(rows)
@@ -163,7 +163,7 @@ def train(network: Network, x: Input, problem: Problem, steps: Steps, watch: Wat
     began, team = time.perf_counter(), watch.team
     course = Course(network, steps, watch, PATIENCE)
     own = team.share(x.shape[0])
-    part = x if team.size == 1 else x.subset(torch.arange(own.start, own.stop))
+    part = x if team.size == 1 else x.subset(torch.arange(own.start, own.stop, device="cpu"))
     for iteration in range(course.n_steps, watch.max_iter + 1):
         scores = team.put_together(network.scores(part), x.shape[0])  # line 6
         terms, violated, step = objective_and_subgradient(scores, problem, network.squared_norm)  # line 7

@@ -99,14 +99,15 @@ def run_experiment(
     quick : bool, default=False
         One seed and fewer numbers of pairs, to see that all is well.
     n_jobs : int, default=None
-        How many cells run side by side, with one thread each. None is all cores.
+        How many cells run side by side, with one thread each. None is what ``joblib.parallel_config`` says, or all
+        that its backend has: the cores of this machine, or the workers of a cluster.
     again : bool, default=False
         Compute also the cells that are done or were too slow, and replace them.
     datasets, methods : collection of str, default=None
         Run only these.
     limit : float, default=600
         Seconds of the processor that a cell may take. One that takes longer is noted in ``unfinished.csv`` and not
-        tried again, nor are other seeds and more pairs of its kind.
+        tried again, nor are other seeds and more pairs of its kind. Workers of Dask, which are threads, have no limit.
     on_cell : callable, default=None
         Called with a `Progress` at the start and after every cell.
 
@@ -128,12 +129,18 @@ def run_experiment(
     wanted = _wanted(name, seeds, quick, datasets, methods)
     store = Store(results)
     with store.writing():
-        failures = _run(wanted, store, n_jobs or joblib.cpu_count(), again, limit, on_cell or (lambda progress: None))
+        failures = _run(wanted, store, n_jobs or _all_jobs(), again, limit, on_cell or (lambda progress: None))
     if failures:
         raise ExperimentError(_lament(failures, len(wanted)))
     frame = store.frame()
     keys = frame[KEY].itertuples(index=False, name=None)
     return frame[[Cell(*key) in wanted for key in keys]].reset_index(drop=True)
+
+
+def _all_jobs() -> int:
+    """How many jobs a user's ``joblib.parallel_config`` asks for; else as many as there is room for."""
+    asked = int(joblib.effective_n_jobs(None))
+    return asked if asked > 1 else int(joblib.effective_n_jobs(-1))
 
 
 def _run(
