@@ -212,9 +212,7 @@ class Stages:
         device, networks = sample.x.rows(slice(0)).device, []
         for k in range(int(self.team.hand_out(torch.tensor([len(found)], device="cpu") if found else None))):
             tensors = found[k].tensors if found else [None] * (2 * len(layers) + 4)
-            networks.append(
-                Network.of([self.team.hand_out(tensor) for tensor in tensors], sample.x.rows(slice(0)).device)
-            )
+            networks.append(Network.of([self.team.hand_out(tensor) for tensor in tensors], device))
         return networks
 
     def starts(self, sample: Sample, layers: list[Layer], n_clusters: int | None) -> list[Network]:
