@@ -3,8 +3,8 @@
     python benchmarks/bench.py [--quick] [--only predict …] [--environments .peers]
 
 The floor is what nobody can do without: the bare matrix products, one pass over the scores, reading the file. Writes
-results/bench.csv, and from it results/bench.md, the pictures of docs/speed.md and the table of the README. A run of some
-parts replaces just their rows. --quick takes small sizes and writes nothing, unless --results names another folder.
+results/bench.csv, and from it results/bench.md, the pictures of docs/speed.md and the table of the README. A run of
+some parts replaces just their rows. --quick takes small sizes and writes nothing, unless --results names a folder.
 """
 
 from __future__ import annotations

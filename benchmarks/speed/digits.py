@@ -16,7 +16,7 @@ from environments import is_ready
 from pairmargin.experiments import specs
 from pairmargin.experiments.runner import measure as measure_cell
 from pairmargin.experiments.specs import COMPARED, FOREIGN, Cell, Method, Result, Task, agreement
-from pairmargin.experiments.unfinished import LIMIT
+from pairmargin.experiments.unfinished import LIMIT, TooSlow
 
 from .measuring import Options, apart
 from .rows import REACHED, Row
@@ -43,7 +43,7 @@ HERE = {
     "sklearn-minibatch": _from_sklearn("MiniBatchKMeans", n_init=10),
     "sklearn-spectral": _from_sklearn("SpectralClustering", affinity="nearest_neighbors"),
 }
-LABELS = {name: each.label for name, each in (*HERE.items(), *FOREIGN.items())}
+LABELS = {name: each.label for name, each in HERE.items()} | {name: each.label for name, each in FOREIGN.items()}
 
 
 def measure(options: Options) -> list[Row]:
@@ -86,7 +86,7 @@ def peer(method: str, seed: int, limit: float, environments: Path) -> dict[str, 
         return _figures(
             peers.measure(Cell("digits", method, N_PAIRS, seed), peers.command(method, environments), limit)
         )
-    except (peers.TooSlow, peers.WorkerFailed) as error:
+    except (TooSlow, peers.WorkerFailed) as error:
         raise RuntimeError(str(error)) from error
 
 

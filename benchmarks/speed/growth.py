@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 
 import torch
@@ -38,7 +39,7 @@ def times(what: str, sizes: list[int], rounds: int) -> dict[str, list[float]]:
     """Seconds of a step of every size, in turns."""
     if what in ("answers", "clusters"):
         tasks = [task(20_000, 10, size) if what == "answers" else task(20_000, size, 20_000) for size in sizes]
-        works = [lambda scores=scores, index=index: assignments(scores, index) for scores, index in tasks]
+        works: list[Work] = [partial(assignments, *each) for each in tasks]
     else:
         works = [_step(size, 1) if what == "rows" else _step(20_000, size) for size in sizes]
     return {"seconds": medians(*works, rounds=rounds)}

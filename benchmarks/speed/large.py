@@ -6,7 +6,7 @@ import numpy as np
 
 from pairmargin import MaxMarginClustering, clustering_accuracy, sample_pairs
 
-from .measuring import Cost, Options, apart, clouds, exponent
+from .measuring import WITH_FILE, Cost, Options, apart, clouds, exponent
 from .rows import Row
 
 N_COLUMNS = 128
@@ -20,35 +20,34 @@ def measure(options: Options) -> list[Row]:
     counts = [n_most // 8, n_most // 4, n_most // 2, n_most]
     answers = [n_pairs // 8, n_pairs // 4, n_pairs // 2, n_pairs]
     with clouds(n_most, N_COLUMNS, n_clusters, options.folder) as (path, _):
-        by_rows = {
-            (n, n_pairs): apart(fit, path=str(path), n=n, n_pairs=n_pairs, n_clusters=n_clusters) for n in counts
-        }
-        by_pairs = {
-            (n_most // 4, m): apart(fit, path=str(path), n=n_most // 4, n_pairs=m, n_clusters=n_clusters)
-            for m in answers[:-1]
-        } | {(n_most // 4, n_pairs): by_rows[n_most // 4, n_pairs]}
+
+        def cost(n: int, m: int) -> dict[str, float]:
+            return apart(fit, path=str(path), n=n, n_pairs=m, n_clusters=n_clusters)
+
+        by_rows = {(n, n_pairs): cost(n, n_pairs) for n in counts}
+        by_pairs = {(counts[1], m): cost(counts[1], m) for m in answers[:-1]}
+        by_pairs[counts[1], n_pairs] = by_rows[counts[1], n_pairs]
     size = f"n={n_most} D={N_COLUMNS} K={n_clusters} pairs={n_pairs}"
     whole = by_rows[n_most, n_pairs]
     name = f"fit from disk, {N_COLUMNS}-{LAYERS[0]}-{LAYERS[1]}, {N_EPOCHS} epochs of each RBM and of training"
     rows = [
         Row("large", name, whole["seconds"], "s", "<= 900", size),
-        Row("large", f"{name}, resident memory", whole["megabytes"], "MB", "<= 1500", size, "the pages of the file included"),
-        Row("large", f"{name}, memory of its own", whole["own_megabytes"], "MB", "", size),
-        Row("large", f"{name}, pretraining", whole["pretraining"], "s", "", size),
-        Row("large", f"{name}, training", whole["training"], "s", "", size, f"{whole['epochs']:.0f} epochs"),
-        Row("large", f"{name}, points in their cloud", whole["accuracy"], "share", "", size),
-    ]  # fmt: skip
+        Row("large", "its resident memory above the libraries", whole["megabytes"], "MB", "<= 1500", size, WITH_FILE),
+        Row("large", "memory of its own", whole["own_megabytes"], "MB", "", size),
+        Row("large", "of which pretraining", whole["pretraining"], "s", "", size),
+        Row("large", "of which training", whole["training"], "s", "", size, f"{whole['epochs']:.0f} epochs"),
+        Row("large", "points in their cloud", whole["accuracy"], "share", "", size),
+    ]
     for what, found in {"rows": by_rows, "answers": by_pairs}.items():
         sizes = [n if what == "rows" else m for n, m in found]
         for unit, key in {"s": "seconds", "MB": "megabytes"}.items():
             costs = [each[key] for each in found.values()]
+            name = f"{key} by {what}"
             rows += [
-                Row("large", f"{key} by {what}", cost, unit, "", f"n={n} K={n_clusters} pairs={m}")
+                Row("large", name, cost, unit, "", f"n={n} K={n_clusters} pairs={m}")
                 for (n, m), cost in zip(found, costs, strict=True)
             ]
-            rows.append(
-                Row("large", f"{key} by {what}, fitted exponent", exponent(sizes, costs), "exponent", "<= 1.05")
-            )
+            rows.append(Row("large", f"{name}, fitted exponent", exponent(sizes, costs), "exponent", "<= 1.05", size))
     return rows
 
 

@@ -34,6 +34,7 @@ HERE = Path(__file__).parents[1]
 LOOK_EVERY = 0.01  # seconds between two looks at the memory
 PIECE = 50_000  # rows that are written together
 SPREAD = 0.6  # of the centres of clouds whose points have a spread of 1
+WITH_FILE = "the pages of the file included"
 
 Array = NDArray[Any]
 Work = Callable[[], Any]
@@ -155,7 +156,7 @@ def random_pairs(n_samples: int, n_pairs: int, seed: int = 0) -> Pairs:
 
 @contextmanager
 def clouds(n: int, n_columns: int, n_clouds: int, folder: Path | None) -> Iterator[tuple[Path, Array]]:
-    """A file of n points in so many Gaussian clouds, written piece by piece, while the block lasts; and their clouds."""
+    """A file of points in Gaussian clouds, written piece by piece, while the block lasts; and the cloud of each."""
     rng = np.random.default_rng(0)
     centres = SPREAD * rng.standard_normal((n_clouds, n_columns), dtype=np.float32)
     kinds = rng.integers(n_clouds, size=n)

@@ -111,7 +111,7 @@ def _name_points(axes: Axes, points: dict[str, tuple[float, float]]) -> None:
         axes.annotate(
             name,
             at,
-            xytext=to_screen.inverted().transform((x, place)),
+            xytext=tuple(to_screen.inverted().transform((x, place))),
             fontsize=NAMED + 1.5 if is_ours else NAMED - 1,
             fontweight="bold" if is_ours else "normal",
             color=OURS if is_ours else INKS["text"],

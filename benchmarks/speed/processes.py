@@ -21,6 +21,7 @@ from .rows import Row
 
 N_COLUMNS, LAYERS, N_CLUSTERS, N_PAIRS = 784, (400, 200, 100), 10, 5000
 BATCH, PRETRAIN_BATCH = 10_000, 2_000
+ASKED = {"both": ">= 1.6"}
 
 
 def measure(options: Options) -> list[Row]:
@@ -29,15 +30,17 @@ def measure(options: Options) -> list[Row]:
     with clouds(n, N_COLUMNS, N_CLUSTERS, options.folder) as (path, _):
         task: dict[str, Any] = {"work": fit, "path": str(path), "threads": 1}
         one, two = medians_apart(task, task | {"processes": 2}, rounds=1 if options.quick else 3)
-    gain = {name: one[name] / two[name] for name in one}
-    name = "two processes over one"
+    names = {
+        "both": "pretraining and training",
+        "pretraining": "pretraining",
+        "training": "training",
+        "whole": "the whole fit, with the start, which one of them makes",
+        "products": "bare matrix products, which is what the machine can give",
+    }
     return [
-        Row("processes", f"{name}: pretraining and training", gain["both"], "ratio", ">= 1.6", size),
-        Row("processes", f"{name}: pretraining", gain["pretraining"], "ratio", "", size),
-        Row("processes", f"{name}: training", gain["training"], "ratio", "", size),
-        Row("processes", f"{name}: the whole fit, with the start, which one of them makes", gain["whole"], "ratio", "", size),
-        Row("processes", f"{name}: bare matrix products, which is what the machine can give", gain["products"], "ratio", "", size),
-    ]  # fmt: skip
+        Row("processes", f"two processes over one: {words}", one[name] / two[name], "ratio", ASKED.get(name, ""), size)
+        for name, words in names.items()
+    ]
 
 
 def fit(path: str) -> dict[str, float]:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 PACKAGES = "pairmargin", "torch", "numpy", "scikit-learn"
 SIGNS = {">=": "≥", "<=": "≤"}
@@ -84,11 +85,12 @@ def read(path: Path) -> list[Row]:
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:
-        found = csv.DictReader(file)
-        return [
-            Row(**each | {"figure": float(each["figure"]) if each["figure"] else None, "cores": int(each["cores"])})
-            for each in found
-        ]
+        return [_row(each) for each in csv.DictReader(file)]
+
+
+def _row(fields: dict[str, Any]) -> Row:
+    figure = float(fields["figure"]) if fields["figure"] else None
+    return Row(**fields | {"figure": figure, "cores": int(fields["cores"])})
 
 
 def write(path: Path, rows: Iterable[Row]) -> None:

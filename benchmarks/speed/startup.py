@@ -11,7 +11,7 @@ from .rows import Row
 COUNT = "\nprint(sum(m.split('.')[0] == 'torch' for m in sys.modules))"
 CODE = {
     "import pairmargin": "import sys, pairmargin",
-    "pairmargin --help": "import sys; sys.argv = ['pairmargin', '--help']\nfrom pairmargin.cli import main\n"
+    "pairmargin --help": "import sys; sys.argv = ['pairmargin', '--help']\nfrom pairmargin.__main__ import main\n"
     "try: main()\nexcept SystemExit: pass",
 }
 

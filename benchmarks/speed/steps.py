@@ -95,7 +95,7 @@ def _bare_cd(x: Tensor) -> Work:
         with threads_for(BATCH, *WIDTHS):
             for below, weight, level in zip(levels, weights, levels[1:], strict=False):
                 coupling, down = torch.empty_like(weight), below[:BATCH].clone()
-                for v, h in zip(below.split(BATCH), level.split(BATCH), strict=True):
+                for v, h in zip(torch.split(below, BATCH), torch.split(level, BATCH), strict=True):
                     torch.mm(v, weight, out=h)  # p(h | data)
                     torch.mm(h, weight.T, out=down[: len(v)])  # reconstruction
                     torch.mm(down[: len(v)], weight, out=h)  # p(h | reconstruction)
