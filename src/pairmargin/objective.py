@@ -33,6 +33,8 @@ from torch import Tensor
 
 from .pairs import Pairs
 
+GATHERED = 2**18  # scores that are gathered together
+
 
 class Assignments(NamedTuple):
     """The two rival explanations of every pair, with their scores."""
@@ -137,7 +139,7 @@ def assignments(scores: Tensor, index: Tensor, best: tuple[Tensor, Tensor] | Non
     """
     value, cluster = best_two(scores) if best is None else best
     i, j = index[:, 0], index[:, 1]
-    same, same_cluster = (scores[i] + scores[j]).max(dim=1)  # max over z_i1 = z_i2 in (8a)
+    same, same_cluster = _best_single(scores, index)  # max over z_i1 = z_i2 in (8a)
     value_i, value_j = value[i], value[j]  # (m, 2)
     clash = cluster[i, 0] == cluster[j, 0]
     j_yields = value_i[:, 0] + value_j[:, 1] >= value_i[:, 1] + value_j[:, 0]
@@ -147,6 +149,13 @@ def assignments(scores: Tensor, index: Tensor, best: tuple[Tensor, Tensor] | Non
     different = value_i.gather(1, pick[:, :1])[:, 0] + value_j.gather(1, pick[:, 1:])[:, 0]
     different_clusters = torch.stack([cluster[i, rank_i], cluster[j, rank_j]], 1)  # max over z_i1 ≠ z_i2 in (8a)
     return Assignments(same, different, same_cluster, different_clusters)
+
+
+def _best_single(scores: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+    """The highest sum of the scores of both points of every pair, and its cluster, in pieces that fit the cache."""
+    pieces = torch.split(index, max(GATHERED // scores.shape[1], 1))
+    best = [scores[piece[:, 0]].add_(scores[piece[:, 1]]).max(dim=1) for piece in pieces]
+    return torch.cat([value for value, _ in best]), torch.cat([cluster for _, cluster in best])
 
 
 def pair_margins(scores: Tensor, index: Tensor) -> Tensor:
