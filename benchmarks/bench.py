@@ -10,6 +10,7 @@ some parts replaces just their rows. --quick takes small sizes and writes nothin
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 import traceback
@@ -41,6 +42,7 @@ PICTURES = {
     "digits": "Accuracy on digits against seconds for every method; pairmargin is highlighted",
     "asked": "Every figure as a share of what was asked of it",
 }
+BUSY = 0.5  # load above which a machine has something else to do
 NOTHING = "Not measured yet: `make bench`\n"
 
 
@@ -98,6 +100,8 @@ def main() -> None:
     asked = parser.parse_args()
     results = asked.results or (None if asked.quick else readme.RESULTS)
     options = Options(asked.quick, asked.environments, asked.folder)
+    if hasattr(os, "getloadavg") and os.getloadavg()[0] > BUSY:
+        print(f"The load of this machine is {os.getloadavg()[0]:.1f}: figures of seconds will be too high", flush=True)
     failed = []
     for part in () if asked.draw else asked.only:
         began = time.perf_counter()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from pairmargin.experiments.figures import look
 from pairmargin.looks import INKS
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 OURS, THEIRS, MISSED = INKS["f0"], INKS["f6"], INKS["f1"]
-NAMED = 9.0  # points of the letters beside marks
+LONGEST = 2.5  # bar, in units of what was asked
+WIDEST = 56  # letters of a name on one line
 
 
 def draw(rows: Sequence[Row], folder: Path) -> dict[str, Path]:
@@ -72,54 +74,38 @@ def accuracy_and_time(rows: Sequence[Row]) -> Figure | None:
     if not shares:
         return None
     canvas = Figure(figsize=(8.8, 5.2), layout="constrained")
-    axes = canvas.add_subplot()
+    axes, key = canvas.subplots(1, 2, width_ratios=(1.7, 1))
     axes.axhspan(100 * REACHED, 101, color=INKS["f2"], alpha=0.08, linewidth=0)
-    for name, share in shares.items():
-        is_ours = name.startswith(("pairmargin", "the paper"))
-        colour, size = (OURS, 90 if name == "pairmargin" else 45) if is_ours else (THEIRS, 34)
-        axes.scatter(seconds[name], share, s=size, color=colour, edgecolor="white", linewidth=0.8, zorder=3)
-    low = min(shares.values())
+    key.axis("off")
+    ranked = sorted(shares, key=lambda name: -shares[name])
+    for number, name in enumerate(ranked, start=1):
+        colour = OURS if name.startswith(("pairmargin", "the paper")) else THEIRS
+        at, is_default = (seconds[name], shares[name]), name == "pairmargin"
+        axes.scatter(*at, s=100 if is_default else 36, color=colour, edgecolor="white", linewidth=0.8, zorder=3)
+        words = {"color": colour if colour == OURS else INKS["text"], "fontweight": "bold" if is_default else "normal"}
+        axes.annotate(
+            f"{number} {name}" if is_default else str(number),
+            at,
+            xytext=(6, 2),
+            textcoords="offset points",
+            fontsize=10.5 if is_default else 7.5,
+            **words,
+        )
+        line = {"transform": key.transAxes, "fontsize": 7.5, "va": "top", **words}
+        height = 1 - (number - 1) / len(ranked)
+        key.text(0.07, height, str(number), ha="right", **line)
+        key.text(0.1, height, name, **line)
     axes.set(
         xlabel="seconds for the whole fit, one thread",
         ylabel="accuracy, %",
         xscale="log",
-        xlim=(min(seconds.values()) / 2, max(seconds.values()) * 9),
-        ylim=(low - 3, 101),
+        xlim=(min(seconds.values()) / 2, max(seconds.values()) * 2),
+        ylim=(min(shares.values()) - 3, 101),
         title="Handwritten digits, 500 answers",
     )
-    axes.text(0.006, 100 * REACHED, "90 % reached", transform=axes.get_yaxis_transform(), va="bottom", color=INKS["f2"])
+    axes.text(0.01, 100 * REACHED + 0.2, "90 % reached", transform=axes.get_yaxis_transform(), color=INKS["f2"])
     _plain(axes, only="x")
-    _name_points(axes, {name: (seconds[name], share) for name, share in shares.items()})
     return canvas
-
-
-def _name_points(axes: Axes, points: dict[str, tuple[float, float]]) -> None:
-    """Names to the right of their points, those of close points above one another, each on a line to its point."""
-    axes.figure.draw_without_rendering()  # type: ignore[union-attr]
-    to_screen, height = axes.transData, NAMED * axes.figure.dpi / 72 * 1.15
-    taken: list[tuple[float, float, float]] = []  # left, right, middle
-    for name, at in sorted(points.items(), key=lambda item: (item[0] != "pairmargin", -item[1][1])):
-        x, y = to_screen.transform(at)
-        x, width = x + 9, len(name) * NAMED * axes.figure.dpi / 72 * 0.47
-        place = y
-        for shift in (k * height / 2 * sign for k in range(60) for sign in (1, -1)):
-            place = y + shift
-            if all(x > right or x + width < left or abs(place - middle) > height for left, right, middle in taken):
-                break
-        taken.append((x, x + width, place))
-        is_ours = name == "pairmargin"
-        axes.annotate(
-            name,
-            at,
-            xytext=tuple(to_screen.inverted().transform((x, place))),
-            fontsize=NAMED + 1.5 if is_ours else NAMED - 1,
-            fontweight="bold" if is_ours else "normal",
-            color=OURS if is_ours else INKS["text"],
-            va="center",
-            arrowprops={"arrowstyle": "-", "color": INKS["soft"], "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3}
-            if abs(place - y) > height / 3
-            else None,
-        )
 
 
 def ratios(rows: Sequence[Row]) -> Figure | None:
@@ -127,18 +113,25 @@ def ratios(rows: Sequence[Row]) -> Figure | None:
     asked = [row for row in rows if row.asked and row.figure and float(row.asked[3:]) > 0]
     if not asked:
         return None
-    parts = [_share_of_asked(row) for row in asked]
-    canvas = Figure(figsize=(8.8, 0.8 + 0.34 * len(asked)), layout="constrained")
+    parts = [min(_share_of_asked(row), LONGEST) for row in asked]
+    canvas = Figure(figsize=(8.8, 0.8 + 0.36 * len(asked)), layout="constrained")
     axes = canvas.add_subplot()
     places = np.arange(len(asked))[::-1]
-    axes.barh(places, parts, height=0.62, color=[OURS if row.holds else MISSED for row in asked])
+    axes.barh(places, parts, height=0.6, color=[OURS if row.holds else MISSED for row in asked])
     axes.axvline(1, color=INKS["text"], linewidth=1)
-    for place, part, row in zip(places, parts, asked, strict=True):
-        axes.text(part + 0.015, place, f"{row.shown}  (asked {row.wanted.partition(',')[0]})", va="center", fontsize=8)
-    axes.set_yticks(places, [_short(row.what) for row in asked], fontsize=8)
-    axes.set(xlim=(0, max(1.15, *parts) + 0.45), xlabel="of what was asked: up to the line is as asked or better")
+    axes.text(1, 1.005, "asked", transform=axes.get_xaxis_transform(), ha="center", va="bottom", fontsize=8)
+    axes.set_yticks(places, [fill(row.what, WIDEST) for row in asked], fontsize=7.5)
+    axes.set(xlim=(0, max(1.2, *parts)), ylim=(-0.6, len(asked) - 0.4))
+    axes.set_xlabel("share of what was asked: a bar that ends before the line is better than asked")
     axes.grid(axis="y", visible=False)
     axes.tick_params(axis="y", length=0)
+    right = axes.twinx()
+    right.set(ylim=axes.get_ylim())
+    right.set_yticks(places, [f"{row.shown}   ({row.wanted.partition(',')[0]})" for row in asked], fontsize=8)
+    right.tick_params(axis="y", length=0)
+    right.grid(visible=False)
+    for label, row in zip(right.get_yticklabels(), asked, strict=True):
+        label.set_color(INKS["text"] if row.holds else MISSED)
     return canvas
 
 
@@ -149,14 +142,15 @@ def _share_of_asked(row: Row) -> float:
     return row.figure / bound if row.asked[0] == "<" else bound / row.figure
 
 
-def _short(what: str, most: int = 74) -> str:
-    return what if len(what) <= most else f"{what[: most - 1].rstrip(' ,')}…"
+def _count(value: float) -> str:
+    return f"{value / 1e6:g} M" if value >= 1e6 else f"{value / 1e3:g} k" if value >= 1e4 else f"{value:,.6g}"
 
 
 def _plain(axes: Axes, only: str = "both") -> None:
     """Counts in words along logarithmic axes."""
     sides = {"x": axes.xaxis, "y": axes.yaxis}
     for side in sides if only == "both" else [only]:
-        sides[side].set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        sides[side].set_major_locator(LogLocator(subs=(1, 2, 5) if only == "both" else (1,)))
+        sides[side].set_major_formatter(FuncFormatter(lambda value, _: _count(value)))
         sides[side].set_minor_formatter(NullFormatter())
         sides[side].set_minor_locator(NullLocator())

@@ -45,7 +45,7 @@ def a_model(X: Array) -> MaxMarginClustering:
 
 def times(path: str, rounds: int) -> dict[str, float]:
     """Prediction, its products, and reading, in turns."""
-    X = np.load(path, mmap_mode="r")
+    X = np.load(path, mmap_mode="c")  # PyTorch warns of what cannot be written
     model = a_model(X)
     weights = [torch.from_numpy(w) for w in (*model.coefs_, np.ascontiguousarray(model.head_coef_.T))]
 
