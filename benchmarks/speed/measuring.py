@@ -122,7 +122,8 @@ def apart(
 ) -> dict[str, Any]:
     """What a function gives in a process of its own, or the first of several that are a process group."""
     launch = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"] if processes > 1 else []
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
+    path = [str(HERE), str(HERE / "peers"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path)}
     if threads is not None:
         environment |= {f"{library}_NUM_THREADS": str(threads) for library in ("OMP", "OPENBLAS", "MKL")}
     with TemporaryDirectory() as folder:
