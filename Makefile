@@ -48,8 +48,8 @@ figures: $(READY) ## run the paper's experiments, or what is missing of them, an
 	$(BIN)/pairmargin experiment report
 	$(BIN)/python benchmarks/readme.py
 
-bench: $(READY) ## measure speed against bare matrix products and against scikit-learn
-	$(BIN)/python benchmarks/speed.py
+bench: $(READY) ## measure speed and memory against the floor and against other packages; fills docs/speed.md (hours)
+	$(BIN)/python benchmarks/bench.py
 
 clean: ## remove what make has made
 	rm -rf $(VENV) demo-report site build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -305,6 +305,9 @@ FOREIGN: dict[str, Foreign] = {
     "cobras": Foreign("cobras-ts: COBRAS, its own questions", "cobras_ts", asks=True),
     "cognitivefactory-kmeans": Foreign("cognitivefactory: COP-k-means", "cognitivefactory"),
     "cognitivefactory-spectral": Foreign("cognitivefactory: spectral", "cognitivefactory"),
+    "clustpy-dec": Foreign("ClustPy: DEC, no answers", "clustpy"),
+    "clustpy-idec": Foreign("ClustPy: IDEC, no answers", "clustpy"),
+    "clustpy-dcn": Foreign("ClustPy: DCN, no answers", "clustpy"),
 }
 LABELS = {name: each.label for name, each in METHODS.items()} | {name: each.label for name, each in FOREIGN.items()}
 

@@ -1,0 +1,1 @@
+"""What `benchmarks/bench.py` measures: one module for every question."""
