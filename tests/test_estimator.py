@@ -224,6 +224,23 @@ def test_labels_keep_answers_that_no_score_can(wine, wine_pairs):
     np.testing.assert_array_equal(labels[1000.0][free], model.predict(X)[free])
 
 
+@pytest.mark.parametrize("share", [0.0, 0.15])
+def test_the_start_is_looked_for_again_where_answers_seem_wrong(wine, trainings, share):
+    X, y = wine
+    pairs = sample_pairs(y, 200, random_state=0)
+    wrong = np.zeros(200, dtype=bool)
+    wrong[np.random.RandomState(0).choice(200, int(share * 200), replace=False)] = True
+    told = Pairs(pairs.index, pairs.same ^ wrong)
+    model = MaxMarginClustering(3, random_state=0, on_conflict="keep").fit(X, pairs=told)
+    judging = [n_answers for max_iter, n_answers, _ in trainings if max_iter == stages.FOLD_ITER]
+    assert len(judging) == (2 if share else 1) * stages.N_FOLDS
+    assert set(judging) <= {133, 134}  # all answers are judged, both times
+    believed = [n_answers for max_iter, n_answers, _ in trainings if max_iter == SCREEN]
+    assert (min(believed, default=200) < 200) == bool(share)
+    assert (model.error_rate_ > 0) == bool(share)
+    assert clustering_accuracy(y, model.labels_) > 0.95
+
+
 @pytest.fixture(scope="module")
 def hard_wine(wine):
     """Three columns of Wine, too few to tell its kinds apart by, and half again the answers."""

@@ -117,10 +117,10 @@ class Stages:
         layers, pretraining = self.pretrain(x, sizes, visible)
         sample = self.sample(x, pairs)
         links = self.links(sample.x)
-        network, trust = self._first_network(sample, layers, n_clusters, links)
-        if trust.error_rate:
-            believed = sample.only(trust.trust >= BELIEVED)
-            network, trust = self._first_network(believed, layers, n_clusters, links, " again", judge_of=sample)
+        network, trust = self._first_network(sample, sample, layers, n_clusters, links)
+        believed = sample.only(trust.trust >= BELIEVED)
+        if trust.error_rate and len(np.unique(believed.pairs.same)) == len(np.unique(pairs.same)):
+            network, trust = self._first_network(believed, sample, layers, n_clusters, links, "again-")
         return self._learn_all(network, x, pairs, trust, sample.in_all(links), pretraining)
 
     def go_on(self, x: Rows, pairs: Pairs, known: Known) -> Learned:
@@ -134,33 +134,33 @@ class Stages:
     def _first_network(
         self,
         sample: Sample,
+        judged: Sample,
         layers: list[Layer],
         n_clusters: int | None,
         links: torch.Tensor | None,
-        time: str = "",
-        judge_of: Sample | None = None,
+        name: str = "",
     ) -> tuple[Network, Trust]:
-        """The best start that some answers lead to, and what it makes of those, or of others."""
+        """The best start that the answers of a sample lead to, and what it makes of all answers."""
         device = sample.x.rows(slice(0)).device
         starts = self.kept.once(
-            f"starts{time}",
+            f"{name}starts",
             self.rng,
             lambda: self._shared_starts(sample, layers, n_clusters),
             lambda found: State({f"start-{k}": each.tensors for k, each in enumerate(found)}, {"n": len(found)}),
             lambda state: [Network.of(state.tensors[f"start-{k}"], device) for k in range(state.facts["n"])],
         )
         network = self.kept.once(
-            f"chosen{time}",
+            f"{name}chosen",
             self.rng,
             lambda: self.most_promising(starts, sample, links),
             lambda found: State({"network": found.tensors}, {}),
             lambda state: Network.of(state.tensors["network"], device),
         )
-        return network, self._judged(network, judge_of or sample, links, time)
+        return network, self._judged(network, judged, links, name)
 
-    def _judged(self, network: Network, sample: Sample, links: torch.Tensor | None, time: str = "") -> Trust:
+    def _judged(self, network: Network, sample: Sample, links: torch.Tensor | None, name: str = "") -> Trust:
         work = partial(self.judge, network, sample, links)
-        return self.kept.once(f"trust{time}", self.rng, work, Trust.packed, Trust.unpacked)
+        return self.kept.once(f"{name}trust", self.rng, work, Trust.packed, Trust.unpacked)
 
     def _learn_all(
         self, network: Network, x: Rows, pairs: Pairs, trust: Trust, links: torch.Tensor | None, pretraining: History

@@ -268,7 +268,13 @@ def _costs(frame: pd.DataFrame) -> list[Table]:
     """Time and memory."""
     over = "The least of the draws, as other work on the machine only adds; median over the numbers of pairs"
     return [
-        cost_table(frame, "seconds", 2, "Seconds", f"{over}; fitting and clustering, without loading the data."),
+        cost_table(
+            frame,
+            "seconds",
+            2,
+            "Seconds",
+            f"{over}; of the processor, with one thread; fitting and clustering, without loading the data.",
+        ),
         cost_table(frame, "peak_mb", 0, "Peak memory in MB", f"{over}; the whole process, with its libraries."),
     ]
 

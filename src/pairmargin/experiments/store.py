@@ -41,7 +41,7 @@ class Row:
     nmi: float
     auc: float  # of the held-out pairs
     clusters: int  # with at least one point
-    seconds: float
+    seconds: float  # of the processor, which other work on the machine does not lengthen
     peak_mb: float
     tpr: str  # true positive rates of the held-out pairs at `FALSE_POSITIVE_RATES`, separated by spaces
     pairmargin: str  # versions, from here on
