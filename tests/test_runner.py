@@ -433,7 +433,7 @@ def test_seconds_are_those_of_the_method_alone(monkeypatch: pytest.MonkeyPatch) 
         clock[0] += 2.5
         return split(task, 2)
 
-    monkeypatch.setattr(runner, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    monkeypatch.setattr(runner, "time", SimpleNamespace(process_time=lambda: clock[0]))
     monkeypatch.setattr(specs, "draw", slow_draw)
     monkeypatch.setitem(METHODS, "slow", FakeMethod(slow_method))
     assert measure(Cell("line", "slow", 20, 0)).seconds == 2.5

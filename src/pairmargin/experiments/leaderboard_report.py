@@ -24,7 +24,7 @@ _MEANING = (
     "Mean rank: over the places of a data set, then over the data sets; 1 is best. Won or tied: the share of the "
     "places where the mean accuracy is the highest, or behind it by no more than one standard error. Furthest behind "
     "the best of a place, and largest fall of the mean from one number of answers to the next: in points of accuracy. "
-    "Seconds: the least of the draws, median over the places."
+    "Seconds: of the processor, the least of the draws, median over the places."
 )
 _RANKS = (
     "The line above shows how far apart two mean ranks must be not to be a matter of chance (Nemenyi's test at 5 %, "
