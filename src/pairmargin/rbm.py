@@ -80,7 +80,7 @@ class RBM:
 
     def sample_hidden(self, mean: Tensor, chance: Chance) -> Tensor:
         """Draw binary hidden states."""
-        return chance.draw(torch.rand, mean).lt(mean).to(mean.dtype)
+        return chance.draw(torch.rand, mean).lt_(mean)
 
     def sample_visible(self, mean: Tensor, chance: Chance) -> Tensor:
         """Draw visible states of the layer's own kind."""
@@ -202,6 +202,6 @@ def pretrain(
 
         history += train_rbm(rbm, data, settings, generator, report, team, keeper_of(f"layer-{depth}"))
         layers.append(Layer(rbm.weight, rbm.hidden_bias))
-        data = data.above(rbm.weight, rbm.hidden_bias)
-        visible = BINARY
+        if depth < len(sizes):
+            data, visible = data.above(rbm.weight, rbm.hidden_bias), BINARY
     return layers, history
