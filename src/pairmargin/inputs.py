@@ -30,6 +30,7 @@ BINARY_SHARE = 0.4
 UNCORRELATED = 0.003  # largest mean squared correlation of columns that are called principal components
 IN_ORDER = -0.9  # and their largest rank correlation of variance and place
 SAMPLE = 10_000, 500  # rows and columns that are enough to see it
+FEW = 50_000  # rows in memory that are looked at together
 PIECE = 20_000  # rows that are looked at together, of data that stays on disk
 WINDOW = 50_000  # rows that are shuffled together, of data that stays on disk
 MAIN_COMPONENTS = 100  # of sparse rows, where distances are asked for
@@ -82,7 +83,7 @@ class DenseInput:
         return self.x.index_select(0, index)  # four times as fast as brackets
 
     def subset(self, index: Tensor) -> Input:
-        return DenseInput(self.x[index])
+        return DenseInput(self.rows(index))
 
     def batches(self, size: int, generator: torch.Generator, team: Team = ALONE) -> Iterator[tuple[Tensor, Tensor]]:
         return _shuffled(self, size, generator, team)
@@ -226,10 +227,14 @@ class LayeredRows:
 
 
 def pieces(x: Rows, team: Team = ALONE) -> Iterator[Input]:
-    """All rows in their order, or a member's share: as they are if they are in memory, else some at a time."""
+    """All rows in their order, or a member's share: as they are if they are few and in memory, else some at a time."""
     own = team.share(x.shape[0])
     if not isinstance(x, ScaledRows):
-        yield cast(Input, x) if team.size == 1 else x.subset(torch.arange(own.start, own.stop, device="cpu"))
+        if team.size == 1 and x.shape[0] <= FEW:
+            yield cast(Input, x)
+        else:
+            for rows in torch.split(torch.arange(own.start, own.stop, device="cpu"), FEW):
+                yield x.subset(rows)
         return
     start = own.start
     for run in x.source.runs():

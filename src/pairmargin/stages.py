@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from .batches import Batches
 from .checkpoint import NOTHING_KEPT, Checkpoint, Keeper, State
 from .consensus import Start, consensus_starts
-from .inputs import Input, Rows, ScaledRows
+from .inputs import Input, Rows, ScaledRows, pieces
 from .labelling import asked_labels
 from .neighbours import nearest_neighbours, neighbour_links
 from .network import Layer, Network
@@ -266,12 +266,13 @@ class Stages:
         if not self.settings.robust or len(pairs) < FEWEST or len(network.head) < 2:
             return Trust.complete(len(pairs))
         fold = self.rng.permutation(len(pairs)) % N_FOLDS
-        ends = np.empty((len(pairs), 2, len(network.head)))
+        ends = np.empty((len(pairs), 2, len(network.head)), dtype=network.head.cpu().numpy().dtype)
         tell = self.reporter("judge")
         for part in range(N_FOLDS):
             pupil, unseen = network.copy(), fold == part
             self.train(pupil, x, pairs[~unseen], links, FOLD_ITER, tell)
-            scores = pupil.scores(x)
+            scores = torch.cat([pupil.scores(piece) for piece in pieces(x)])
+            pupil.activations.clear()
             ends[unseen] = scores[torch.from_numpy(pairs.index[unseen])].cpu().numpy() / median_margin(margins(scores))
         trust = judged(ends, pairs.same, pairs.confirmed())
         logger.info("%.0f %% of the answers seem wrong", 100 * trust.error_rate)

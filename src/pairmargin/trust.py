@@ -39,6 +39,8 @@ ERROR_RATES = np.concatenate([[0.0], np.linspace(0.01, 0.4, 40)])
 PROOF = 4.0  # by how much mistakes must raise the log-likelihood, to be believed in
 UNDECIDED = 1e-6  # share of the largest margin, below which a median margin is rounding
 TINY = 1e-3  # no network is surer than this
+ENOUGH = 20_000  # answers that tell the two numbers
+AT_ONCE = 10_000  # answers whose chances are computed together
 
 
 class Trust(NamedTuple):
@@ -87,8 +89,11 @@ def chances(scores: Array, sharpness: float) -> Array:
 
 def same_chances(ends: Array, sharpness: float) -> Array:
     """The chance that both ends (m, 2, K) of a pair are in one cluster, (m,)."""
-    one, other = np.moveaxis(chances(ends, sharpness), 1, 0)
-    return np.asarray((one * other).sum(1))
+    parts = []
+    for start in range(0, len(ends), AT_ONCE):
+        one, other = np.moveaxis(chances(ends[start : start + AT_ONCE], sharpness), 1, 0)
+        parts.append((one * other).sum(1))
+    return np.concatenate(parts) if parts else np.empty(0)
 
 
 def judged(ends: Array, same: Array, confirmed: Array) -> Trust:
@@ -96,20 +101,26 @@ def judged(ends: Array, same: Array, confirmed: Array) -> Trust:
 
     An answer that others confirm speaks against mistakes, and would take two of them to be one.
     """
+    few = slice(None, None, -(-len(same) // ENOUGH))
     found = {}
     for sharpness in SHARPNESSES:
-        chance = np.clip(same_chances(ends, sharpness), TINY, 1 - TINY)
-        right = np.where(same, chance, 1 - chance)
+        right = _right(ends[few], same[few], sharpness)
         plausible = -0.5 * np.log(sharpness / USUAL_SHARPNESS) ** 2
         for rate in ERROR_RATES:
-            agreed = plausible + confirmed.sum() * np.log(1 - rate)
-            found[rate, sharpness] = agreed + np.log(_told(right, _mistaken(rate, confirmed))).sum(), right
-    (rate, sharpness), (likelihood, right) = max(found.items(), key=lambda item: item[1][0])
-    honest, without = max(((key, value) for key, value in found.items() if key[0] == 0), key=lambda item: item[1][0])
-    if likelihood - without[0] < PROOF:
-        return Trust(float(honest[1]), 0.0, without[1], np.ones(len(same)))
-    mistaken = _mistaken(rate, confirmed)
+            agreed = plausible + confirmed[few].sum() * np.log(1 - rate)
+            found[rate, sharpness] = agreed + np.log(_told(right, _mistaken(rate, confirmed[few]))).sum()
+    rate, sharpness = max(found, key=lambda key: found[key])
+    honest = max((key for key in found if key[0] == 0), key=lambda key: found[key])
+    if found[rate, sharpness] - found[honest] < PROOF:
+        rate, sharpness = honest
+    right, mistaken = _right(ends, same, sharpness), _mistaken(rate, confirmed)
     return Trust(float(sharpness), float(rate), right, (1 - mistaken) * right / _told(right, mistaken))
+
+
+def _right(ends: Array, same: Array, sharpness: float) -> Array:
+    """The chance of every answer, as scores of this sharpness have it."""
+    chance = np.clip(same_chances(ends, sharpness), TINY, 1 - TINY)
+    return np.where(same, chance, 1 - chance)
 
 
 def _mistaken(rate: float, confirmed: Array) -> Array:
