@@ -55,6 +55,7 @@ FEWEST = 20  # answers that can be judged by each other
 BELIEVED = 0.5  # trust below which an answer has no say in a second start
 LESSONS = 3  # times that a network is taught the clusters which the answers insist on
 N_NEIGHBORS = 10
+LINKED = 50_000  # rows of a large sample among which neighbours are looked for
 
 
 class Settings(Protocol):
@@ -116,7 +117,7 @@ class Stages:
         """All stages in turn; where answers seem wrong, the start is looked for again without them."""
         layers, pretraining = self.pretrain(x, sizes, visible)
         sample = self.sample(x, pairs)
-        links = self.links(sample.x)
+        links = self.links(sample)
         network, trust = self._first_network(sample, sample, layers, n_clusters, links)
         believed = sample.only(trust.trust >= BELIEVED)
         if trust.error_rate and len(np.unique(believed.pairs.same)) == len(np.unique(pairs.same)):
@@ -126,7 +127,7 @@ class Stages:
     def go_on(self, x: Rows, pairs: Pairs, known: Known) -> Learned:
         """The stages after the start, from a network that has learned before."""
         sample = self.sample(x, pairs)
-        links = self.links(sample.x)
+        links = self.links(sample)
         trust = self._judged(known.network, sample, links)
         trust = trust._replace(sharpness=known.sharpness)  # the network has learned from answers that it now judges
         return self._learn_all(known.network, x, pairs, trust, sample.in_all(links), known.pretraining)
@@ -195,13 +196,18 @@ class Stages:
             return Sample.draw(x, pairs, self.rng)
         return Sample.whole(cast(Input, x), pairs)
 
-    def links(self, x: Input) -> torch.Tensor | None:
-        """Points and their nearest neighbours, (l, 2), if they have a price."""
+    def links(self, sample: Sample) -> torch.Tensor | None:
+        """Points of a sample and their nearest neighbours, (l, 2), if they have a price; of a large one, among some."""
         if not self.settings.neighbour_weight:
             return None
+        n = sample.x.shape[0]
+        is_large = sample.rows is not None and n > LINKED
+        rows = np.sort(self.rng.choice(n, LINKED, replace=False)) if is_large else np.arange(n)
         if self.team.rank > 0:
             return self.team.hand_out(None)
-        return self.team.hand_out(torch.from_numpy(neighbour_links(nearest_neighbours(x.points(), N_NEIGHBORS)[1])))
+        points = sample.x.points(rows if is_large else slice(None))
+        found = rows[neighbour_links(nearest_neighbours(points, N_NEIGHBORS)[1])]
+        return self.team.hand_out(torch.from_numpy(found))
 
     def _shared_starts(self, sample: Sample, layers: list[Layer], n_clusters: int | None) -> list[Network]:
         """The starts that the first member of a team finds, for everyone."""
