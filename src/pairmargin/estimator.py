@@ -405,7 +405,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             scores = network.scores(piece)
             best.append(scores.argmax(1))
             margin.append(margins(scores))
-        asked = network.scores(x.subset(torch.from_numpy(pairs.points)))
+        asked = torch.cat([network.scores(piece) for piece in pieces(x.subset(torch.from_numpy(pairs.points)))])
         self.labels_ = team.put_together(torch.cat(best), x.shape[0]).cpu().numpy()
         self.labels_[pairs.points] = asked_labels(asked.cpu().numpy(), pairs, self.answer_price)
         self.n_clusters_found_ = len(np.unique(self.labels_))
