@@ -16,6 +16,7 @@ from sklearn.datasets import load_iris
 from pairmargin import MaxMarginClustering, ModelFileError, load, load_recipe, sample_pairs, save
 
 GOLDEN = Path(__file__).parent / "data" / "iris-format-1.safetensors"
+GOLDEN_2 = GOLDEN.with_name("iris-format-2.safetensors")
 
 
 @pytest.fixture
@@ -112,6 +113,19 @@ def test_a_file_of_format_1_loads_for_ever(iris):
 def test_a_file_of_format_1_goes_on_learning(iris):
     model = load(GOLDEN).set_params(warm_start=True, max_iter=2)
     assert model.fit(iris[0], pairs=sample_pairs(iris[1], 30, random_state=0)).answer_trust_.shape == (30,)
+
+
+def test_a_file_of_format_2_loads_for_ever(iris, tmp_path):
+    recorded = json.loads(GOLDEN_2.with_suffix(".json").read_text())
+    flowers = [",".join(map(str, row)) + (",blue" if k % 2 else ",white") for k, row in enumerate(iris[0])]
+    (tmp_path / "flowers.csv").write_text("\n".join(["a,b,c,d,colour", *flowers, ""]))
+    features = load_recipe(GOLDEN_2).read(tmp_path / "flowers.csv").features
+    model = load(GOLDEN_2)
+    np.testing.assert_allclose(model.decision_function(features)[::30], recorded["scores"], rtol=1e-10)
+    np.testing.assert_array_equal(model.predict(features), recorded["labels"])
+    np.testing.assert_allclose(model.cluster_proba(features)[0], recorded["first_chances"], rtol=1e-10)
+    assert model.suspicious_pairs_[:5].tolist() == recorded["suspicious"]
+    assert (model.n_clusters, model.n_clusters_found_, model.error_rate_) == (4, recorded["clusters"], 0)
 
 
 def test_unfitted_models_are_not_saved(tmp_path):
