@@ -14,7 +14,8 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.preprocessing import StandardScaler, minmax_scale, normalize
 
 from pairmargin.exceptions import InvalidDataError
-from pairmargin.inputs import BINARY, GAUSSIAN, DenseInput, Scaling, SparseInput, choose_visible
+from pairmargin.inputs import BINARY, GAUSSIAN, DenseInput, Scaling, SparseInput, choose_visible, pieces
+from pairmargin.stored import stored_rows
 
 CPU = torch.device("cpu")
 FORMATS = pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
@@ -286,3 +287,24 @@ def test_binary_units_refuse_negative_values_and_say_which(form) -> None:
     x[3, 1] = -2.5
     with pytest.raises(InvalidDataError, match=r'visible="binary" needs .* not negative, but X has -2\.5; use'):
         Scaling.learn(form(x), BINARY)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_products_in_half_the_bits_have_three_digits_and_the_type_of_the_data(dtype, tmp_path) -> None:
+    x = np.random.default_rng(0).standard_normal((40, 30)).astype(dtype)
+    np.save(tmp_path / "x.npy", x)
+    scaling, full = Scaling.learn(x, GAUSSIAN), Scaling.learn(x, GAUSSIAN).apply(x, CPU)
+    stored = scaling.apply(stored_rows(np.load(tmp_path / "x.npy", mmap_mode="r")), CPU, torch.bfloat16)
+    weight, bias = torch.randn(30, 5, dtype=full.x.dtype), torch.ones(5, dtype=full.x.dtype)
+    other = torch.randn(40, 5, dtype=full.x.dtype)
+    for narrow in (scaling.apply(x, CPU, torch.bfloat16), stored.subset(torch.arange(40)), *pieces(stored)):
+        assert narrow.x.dtype == torch.bfloat16
+        assert narrow.subset(torch.arange(3)).narrow == torch.bfloat16
+        for found, wanted in (
+            (narrow.times(weight, bias), full.times(weight, bias)),
+            (narrow.transposed_times(other), full.transposed_times(other)),
+            (narrow.rows(torch.tensor([4, 2])), full.rows(torch.tensor([4, 2]))),
+            (torch.from_numpy(narrow.points()), full.rows(slice(None))),
+        ):
+            assert found.dtype == full.x.dtype
+            assert 0 < (found - wanted).abs().max() < 0.02 * wanted.abs().max()

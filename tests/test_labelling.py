@@ -13,16 +13,40 @@ from pairmargin.labelling import asked_labels
 from pairmargin.pairs import Pairs
 
 
-def worth(scores: np.ndarray, pairs: Pairs, price: float, labels: np.ndarray) -> float:
-    """The sum to maximise, written out."""
-    together = labels[pairs.index[:, 0]] == labels[pairs.index[:, 1]]
-    answers = np.where(pairs.same, 1, -1) * pairs.weight * together
-    return float(scores[np.arange(len(labels)), labels].sum() + price * answers.sum())
+def groups_of(pairs: Pairs, believed: np.ndarray, n: int) -> list[set[int]]:
+    """Points joined by believed must-links, unless a believed cannot-link is among them; written out."""
+    groups = [{i} for i in range(n)]
+    for (i, j), same, trusted in zip(pairs.index.tolist(), pairs.same, believed, strict=True):
+        if same and trusted:
+            one, other = (next(group for group in groups if end in group) for end in (i, j))
+            if one is not other:
+                groups.remove(other)
+                one |= other
+    apart = pairs.index[~pairs.same & believed].tolist()
+    torn = [group for group in groups if any(i in group and j in group for i, j in apart)]
+    return [group for group in groups if group not in torn] + [{i} for group in torn for i in group]
 
 
-def labels_of(scores: np.ndarray, pairs: Pairs, price: float) -> np.ndarray:
+def worth(scores: np.ndarray, pairs: Pairs, price: float, labels: np.ndarray, believed: np.ndarray) -> float:
+    """The sum to maximise, written out: what follows from a cannot-link is said of all points of two groups."""
+    total = scores[np.arange(len(labels)), labels].sum()
+    home = {i: g for g, group in enumerate(groups_of(pairs, believed, len(labels))) for i in group}
+    said: dict[tuple[int, int], list[float]] = {}
+    for (i, j), same, weight, trusted in zip(pairs.index.tolist(), pairs.same, pairs.weight, believed, strict=True):
+        if trusted and not same and home[i] != home[j]:
+            said.setdefault((min(home[i], home[j]), max(home[i], home[j])), []).append(weight)
+        elif labels[i] == labels[j]:
+            total += price * weight if same else -price * weight
+    for i, j in product(range(len(labels)), repeat=2):
+        if labels[i] == labels[j]:
+            total -= price * np.mean(said.get((home[i], home[j]), 0))
+    return float(total)
+
+
+def labels_of(scores: np.ndarray, pairs: Pairs, price: float, believed: np.ndarray | None = None) -> np.ndarray:
     labels = scores.argmax(1)
-    labels[pairs.points] = asked_labels(scores[pairs.points], pairs, price)
+    trusted = np.ones(len(pairs), dtype=bool) if believed is None else believed
+    labels[pairs.points] = asked_labels(scores[pairs.points], pairs, price, trusted)
     return labels
 
 
@@ -68,10 +92,20 @@ def test_one_wrong_answer_does_not_drag_a_component_along() -> None:
 def test_answers_that_contradict_each_other_are_weighed() -> None:
     scores = np.array([[1.0, 0], [1.0, 0], [0, 0.1]])
     pairs = Pairs.from_lists(must_link=[(0, 1), (1, 2)], cannot_link=[(0, 2)])
-    labels = labels_of(scores, pairs, 3.0)
-    assert worth(scores, pairs, 3.0, labels) == max(
-        worth(scores, pairs, 3.0, np.array(each)) for each in product(range(2), repeat=3)
+    labels, all_believed = labels_of(scores, pairs, 3.0), np.ones(3, dtype=bool)
+    assert worth(scores, pairs, 3.0, labels, all_believed) == max(
+        worth(scores, pairs, 3.0, np.array(each), all_believed) for each in product(range(2), repeat=3)
     )
+
+
+def test_what_follows_from_an_answer_counts_for_all_points_of_two_groups() -> None:
+    """Two groups of five that want the same cluster; one answer says that they are different."""
+    scores = np.repeat([[2.0, 0], [1.5, 0]], 5, axis=0)
+    inside = [(i, i + 1) for i in (0, 1, 2, 3, 5, 6, 7, 8)]
+    pairs = Pairs.from_lists(must_link=inside, cannot_link=[(0, 5)])
+    assert labels_of(scores, pairs, 3.0).tolist() == [0] * 5 + [1] * 5
+    doubted = pairs.same  # nothing follows from the cannot-link, and alone it is worth less than five scores
+    assert labels_of(scores, pairs, 1.0, believed=doubted).tolist() == [0] * 10
 
 
 @settings(deadline=None, max_examples=60)
@@ -80,16 +114,16 @@ def test_it_is_no_worse_than_the_scores_alone_and_nobody_wants_to_move(seed: int
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(8, 3))
     places = rng.permutation([(i, j) for i in range(8) for j in range(i)])[:n_pairs]
-    pairs = Pairs(places, rng.random(n_pairs) < 0.5)
+    pairs, believed = Pairs(places, rng.random(n_pairs) < 0.5, rng.random(n_pairs) + 0.1), rng.random(n_pairs) < 0.8
 
-    labels = labels_of(scores, pairs, price)
+    labels = labels_of(scores, pairs, price, believed)
 
-    reached = worth(scores, pairs, price, labels)
-    assert reached >= worth(scores, pairs, price, scores.argmax(1)) - 1e-9
+    reached = worth(scores, pairs, price, labels, believed)
+    assert reached >= worth(scores, pairs, price, scores.argmax(1), believed) - 1e-9
     for i, k in product(range(8), range(3)):
         moved = labels.copy()
         moved[i] = k
-        assert worth(scores, pairs, price, moved) <= reached + 1e-6
+        assert worth(scores, pairs, price, moved, believed) <= reached + 1e-6
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])

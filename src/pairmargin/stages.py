@@ -52,7 +52,6 @@ SETTLE_RATES = 0.03, 0.005  # Adam's steps for the head and for the layers, whil
 SCREEN = 25  # iterations after which the best of several starts is known
 N_FOLDS, FOLD_ITER = 3, 50  # parts of the answers, each judged by what so many iterations learn from the others
 FEWEST = 20  # answers that can be judged by each other
-BELIEVED = 0.5  # trust below which an answer has no say in a second start
 LESSONS = 3  # times that a network is taught the clusters which the answers insist on
 N_NEIGHBORS = 10
 LINKED = 50_000  # rows of a large sample among which neighbours are looked for
@@ -119,7 +118,7 @@ class Stages:
         sample = self.sample(x, pairs)
         links = self.links(sample)
         network, trust = self._first_network(sample, sample, layers, n_clusters, links)
-        believed = sample.only(trust.trust >= BELIEVED)
+        believed = sample.only(trust.believed)
         if trust.error_rate and len(np.unique(believed.pairs.same)) == len(np.unique(pairs.same)):
             network, trust = self._first_network(believed, sample, layers, n_clusters, links, "again-")
         return self._learn_all(network, x, pairs, trust, sample.in_all(links), pretraining)
@@ -171,7 +170,7 @@ class Stages:
         tell = Remembering(self.reporter("train"))
         history = self.train(network, x, trusted, links, on_iteration=tell, keeper=self.kept.stage("training"))
         if not self.team.anyone(tell.stopped):
-            network, history = self.revise(network, x, trusted, links, history)
+            network, history = self.revise(network, x, trusted, trust.believed, links, history)
         return Learned(network, pretraining, history, trust, trusted)
 
     def pretrain(self, x: Rows, sizes: tuple[int, ...], visible: str) -> tuple[list[Layer], History]:
@@ -285,7 +284,13 @@ class Stages:
         return trust
 
     def revise(
-        self, network: Network, x: Rows, pairs: Pairs, links: torch.Tensor | None, history: History
+        self,
+        network: Network,
+        x: Rows,
+        pairs: Pairs,
+        believed: Array,
+        links: torch.Tensor | None,
+        history: History,
     ) -> tuple[Network, History]:
         """Teach the network the clusters that the answers insist on, as long as that lowers the objective.
 
@@ -299,7 +304,7 @@ class Stages:
         seen = x.subset(torch.from_numpy(asked))
         for _ in range(LESSONS):
             scores = network.scores(seen).cpu().numpy()
-            labels = asked_labels(scores, pairs, self.settings.answer_price)
+            labels = asked_labels(scores, pairs, self.settings.answer_price, believed)
             if (scores.argmax(1) == labels).mean() >= SETTLED or self.team.anyone(tell.stopped):
                 break
             pupil = network.copy()

@@ -26,6 +26,7 @@ Array = NDArray[Any]
 N_RUNS = 20  # k-means runs, of which the one that agrees best with the pairs is kept
 N_TRIALS = 5  # of them, to see how many clusters the pairs call for
 LENGTH = 2.0  # of the codes that the head sees; docs/design/start-and-scale.md
+ROUNDING = 1e-6  # share of the largest score, below which a margin is none
 WIDEST = 1_000  # codes wider than this are first reduced to half as many principal components
 
 
@@ -117,10 +118,15 @@ def nearest_mean_head(codes: Array, labels: Array) -> tuple[Array, Array]:
 
 
 def _unit_margin(codes: Array, head: Array, bias: Array) -> tuple[Array, Array]:
-    """Scale the head so that half of the points have a margin of at least 1: the hinges' own unit."""
+    """Scale the head so that half of the points have a margin of at least 1: the hinges' own unit.
+
+    Points that are undecided but for rounding, such as copies of one point in two clusters, do not count.
+    """
     if len(head) < 2:
         return head, bias
     scores = codes @ head.T + bias  # (n, K)
     best = np.partition(scores, -2, axis=1)[:, -2:]
-    median = float(np.median(best[:, 1] - best[:, 0]))
-    return (head / median, bias / median) if median > np.finfo(codes.dtype).tiny else (head, bias)
+    margin = best[:, 1] - best[:, 0]
+    decided = margin[margin > ROUNDING * np.abs(scores).max(initial=0)]
+    unit = float(np.median(decided)) if len(decided) else 1.0
+    return head / unit, bias / unit

@@ -38,6 +38,7 @@ USUAL_SHARPNESS = 2.0  # before any answer is seen; it counts for little
 ERROR_RATES = np.concatenate([[0.0], np.linspace(0.01, 0.4, 40)])
 PROOF = 4.0  # by how much mistakes must raise the log-likelihood, to be believed in
 UNDECIDED = 1e-6  # share of the largest margin, below which a median margin is rounding
+BELIEVED = 0.5  # trust below which nothing follows from an answer
 TINY = 1e-3  # no network is surer than this
 ENOUGH = 20_000  # answers that tell the two numbers
 AT_ONCE = 10_000  # answers whose chances are computed together
@@ -55,6 +56,11 @@ class Trust(NamedTuple):
     def complete(cls, n_answers: int) -> Trust:
         """All answers are right, as far as anyone knows."""
         return cls(USUAL_SHARPNESS, 0.0, np.ones(n_answers), np.ones(n_answers))
+
+    @property
+    def believed(self) -> Array:
+        """Which answers are more likely right than wrong, (m,)."""
+        return np.asarray(self.trust >= BELIEVED)
 
     def packed(self) -> State:
         """What a checkpoint keeps of it."""

@@ -76,6 +76,7 @@ SETTINGS: Rules = {
     "batch_size": ("an integer, 1 or more, or None", lambda v: v is None or integer(1)[1](v)),
     "checkpoint": ("a path or None", lambda v: v is None or isinstance(v, (str, os.PathLike))),
     "checkpoint_every": integer(1),
+    "precision": one_of("full", "bfloat16"),
     "on_conflict": one_of("raise", "drop", "keep"),
     "verbose": ("True, False or an integer, 0 or more", lambda v: v in (True, False) or (_is_integer(v) and v >= 0)),
     "callback": ("callable or None", lambda v: v is None or callable(v)),
