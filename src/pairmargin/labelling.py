@@ -7,8 +7,8 @@ The labels z maximise
 the scores of (2) with every answer worth ``price`` margins. A point in no answer takes its best cluster, as in (2).
 Where the network cannot learn what was answered, the answers still hold for the points that they are about.
 
-Must-links make *groups*, and a cannot-link between two of them holds for all their points. It counts for all of them, so
-that a few answers outweigh the scores of two large groups that share a cluster.
+Must-links make *groups*, and a cannot-link between two of them holds for all their points. It counts for all of them,
+so that a few answers outweigh the scores of two large groups that share a cluster.
 """
 
 from __future__ import annotations
