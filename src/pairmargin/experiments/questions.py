@@ -2,8 +2,9 @@
 
 A *curve* is one strategy on one draw of a data set. Its answers are those that the strategy has asked for, one after
 the other; each question follows from the last model and from all the answers so far. The model is fitted anew at every
-number of answers that is reported, and, with one start, half-way between two of them: a person who goes on answering
-while a model is fitted has about that. Seconds are those of the fit. The person makes no mistakes.
+number of answers that is reported, and, with one start, half-way between two of them, unless the strategy does not look
+at it: a person who goes on answering while a model is fitted has about that. Seconds are those of the fit. The person
+makes no mistakes.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from ..query import View, choose
 from . import specs
 from .specs import ASKED, Array, Cell, Result, Task
 
+BLIND = {"random"}  # strategies that ask the same, whatever the model
+
 
 def curves(cells: Iterable[Cell]) -> list[list[Cell]]:
     """Cells that are computed together, by their numbers of answers; one whose answers are drawn stands alone."""
@@ -36,14 +39,15 @@ def follow(cells: Sequence[Cell]) -> Iterator[tuple[Cell, Task, Result, float]]:
     """Ask along one curve; at each of its cells the task, what came out, and the seconds of the fit."""
     from ..estimator import MaxMarginClustering
 
-    first = specs.draw(cells[0])
+    first, strategy = specs.draw(cells[0]), ASKED[cells[0].drawing]
     rng = RandomState(first.seed)
     cell_of = {cell.n_pairs: cell for cell in cells}
     view = View.of(MaxMarginClustering(first.n_clusters), first.X, first.seed)
     pairs = Pairs.empty()
     reported = {n for n in specs.QUESTIONS.get(first.dataset, ()) if n < max(cell_of)} | cell_of.keys()
-    for n_answers in stops(reported):  # whichever cells are wanted, so that each is the same with and without others
-        pairs = answered(view, pairs, first.y, n_answers, ASKED[cells[0].drawing], rng)
+    # Whichever cells are wanted, so that each is the same with and without others.
+    for n_answers in sorted(reported) if strategy in BLIND else stops(reported):
+        pairs = answered(view, pairs, first.y, n_answers, strategy, rng)
         model = MaxMarginClustering(first.n_clusters, random_state=first.seed)
         if n_answers not in reported:
             model.set_params(n_init=1)
