@@ -247,3 +247,20 @@ def test_parquet_columns_that_are_no_numbers_are_refused(tmp_path: Path) -> None
     with pytest.raises(InvalidDataError, match=r"column 'name' of x\.parquet holds string"):
         ParquetRows(tmp_path / "x.parquet")
     assert ParquetRows(tmp_path / "x.parquet", columns=["a"]).shape == (1, 1)
+
+
+@pytest.mark.parametrize("mode", ["r", "r+", "c"])
+def test_what_was_read_of_a_map_is_given_back_and_read_again(tmp_path, mode, monkeypatch):
+    monkeypatch.setattr("pairmargin.stored.MOST_HELD", 5_000)
+    whole = np.random.default_rng(0).random((3000, 4), dtype=np.float32)
+    np.save(tmp_path / "x.npy", whole)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode=mode)
+    changed = mode != "r"
+    if changed:
+        mapped[7] = whole[7] = 5.0  # in the file, or in memory alone, where it must not be forgotten
+    rows = stored_rows(mapped[:2500])
+    monkeypatch.setattr("pairmargin.stored.RUN", 1_600)
+    held = [rows.read(run) for run in rows.runs()]
+    np.testing.assert_array_equal(np.concatenate(held), whole[:2500])
+    np.testing.assert_array_equal(rows.take(np.array([2400, 7, 3])), whole[[2400, 7, 3]])
+    np.testing.assert_array_equal(np.concatenate(held), whole[:2500])

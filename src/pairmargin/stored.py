@@ -6,6 +6,7 @@ of an HDF5 or Zarr array, a row group of a Parquet file, some megabytes of a mem
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,8 @@ from .extras import need
 Array = NDArray[Any]
 
 RUN = 2**21  # bytes that are read together, at least
+MOST_HELD = 2**26  # bytes of a memory map that are held at a time, as far as the system is asked
+AROUND = 2**16  # bytes that the system reads around one row
 
 
 class StoredRows(Protocol):
@@ -74,11 +77,15 @@ def _cut(n: int, length: int) -> list[slice]:
 
 
 class MappedRows:
-    """An array or a memory map: the system reads what is looked at, and forgets it when memory is needed."""
+    """An array or a memory map: the system reads what is looked at.
+
+    It would keep all of it as long as nobody else needs the memory, so what was looked at is given back now and then.
+    """
 
     def __init__(self, array: Array) -> None:
         _check_length(array)
         self.array, self.shape, self.dtype = array, (array.shape[0], array.shape[1]), _working_type(array.dtype)
+        self._held = 0  # bytes looked at since the last were given back
 
     def runs(self) -> list[slice]:
         row = max(self.shape[1] * self.array.dtype.itemsize, 1)
@@ -86,18 +93,37 @@ class MappedRows:
 
     def read(self, run: slice) -> Array:
         _check_length(self.array)
-        return np.asarray(self.array[run], dtype=self.dtype)
+        return self._held_for(np.asarray(self.array[run], dtype=self.dtype), self.array[run].nbytes)
 
     def take(self, rows: Array) -> Array:
         _check_length(self.array)
-        return np.asarray(self.array[rows], dtype=self.dtype)
+        return self._held_for(np.asarray(self.array[rows], dtype=self.dtype), len(rows) * AROUND)
+
+    def _held_for(self, values: Array, n_bytes: int) -> Array:
+        """The values that so much was looked at for; if it is much by now, it is given back.
+
+        Nothing is lost: whoever looks at it again reads it again from the file.
+        """
+        self._held += n_bytes
+        if self._held > MOST_HELD:
+            mapped = _mapped(self.array)
+            if getattr(mapped, "mode", "c") != "c" and hasattr(mmap, "MADV_DONTNEED"):  # "c" may hold changes
+                mapped.base.madvise(mmap.MADV_DONTNEED)
+            self._held = 0
+        return values
+
+
+def _mapped(array: Array) -> Any:
+    """Of slices and views, what was mapped."""
+    base: Any = array
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    return base
 
 
 def _check_length(array: Array) -> None:
     """Refuse a map of a file that has become shorter: to look at what is missing would end the process."""
-    base: Any = array
-    while isinstance(base.base, np.ndarray):
-        base = base.base  # of slices and views, what was mapped
+    base = _mapped(array)
     name = getattr(base, "filename", None)
     if name is None:
         return
