@@ -207,11 +207,10 @@ class ScaledRows:
     def above(self, weight: Tensor, bias: Tensor) -> Rows:
         return LayeredRows(self, weight, bias)
 
-    def scaled(self, values: NDArray[Any]) -> Tensor:
-        """Rows as they are stored, on the scale of `fit`."""
-        scaled = np.subtract(values, self.shift, dtype=values.dtype)
-        scaled /= self.scale
-        return torch.from_numpy(scaled).to(self.device)
+    def scaled(self, values: NDArray[Any], room: NDArray[Any] | None = None) -> Tensor:
+        """Rows as they are stored, on the scale of `fit`; in a room that is there already, if it is given."""
+        scaled = torch.from_numpy(np.subtract(values, self.shift, out=room, dtype=values.dtype))
+        return scaled.div_(torch.from_numpy(self.scale)).to(self.device)
 
 
 class LayeredRows:
@@ -240,7 +239,10 @@ class LayeredRows:
 
 
 def pieces(x: Rows, team: Team = ALONE) -> Iterator[Input]:
-    """All rows in their order, or a member's share: as they are if they are few and in memory, else some at a time."""
+    """All rows in their order, or a member's share: as they are if they are few and in memory, else some at a time.
+
+    What was read from disk is there until the next piece comes, which takes its place.
+    """
     own = team.share(x.shape[0])
     if not isinstance(x, ScaledRows):
         if team.size == 1 and x.shape[0] <= FEW:
@@ -249,13 +251,17 @@ def pieces(x: Rows, team: Team = ALONE) -> Iterator[Input]:
             for rows in torch.split(torch.arange(own.start, own.stop, device="cpu"), FEW):
                 yield x.subset(rows)
         return
-    start = own.start
+    start, room = own.start, np.empty((0, x.shape[1]), dtype=x.source.dtype)
     for run in x.source.runs():
         stop = min(run.stop, own.stop)
         if stop - start >= PIECE or start < stop == own.stop:
             values = x.source.read(slice(start, stop))
-            check_finite(values, first_row=start)
-            yield DenseInput(x.scaled(values), x.narrow)
+            if len(room) < len(values):
+                room = np.empty_like(values, order="C", subok=False)
+            scaled = x.scaled(values, room[: len(values)])
+            if not scaled.sum().isfinite():  # four times as fast as a look at every number
+                check_finite(values, first_row=start)
+            yield DenseInput(scaled, x.narrow)
             start = stop
 
 

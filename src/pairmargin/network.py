@@ -73,7 +73,7 @@ class Network:
             below = self.activations[-1] if self.activations else None
             drive = x.times(layer.weight, layer.bias) if below is None else torch.addmm(layer.bias, below, layer.weight)
             self.activations.append(drive.sigmoid_())
-        return self.activations[-1] if self.activations else x.rows(slice(None))
+        return self.activations[-1] if self.activations else x.rows(slice(None)).clone()
 
     def scores(self, x: Input) -> Tensor:
         """One score for every point and cluster, (n, K)."""
