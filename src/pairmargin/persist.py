@@ -69,6 +69,13 @@ def save(model: MaxMarginClustering, path: str | os.PathLike[str], *, recipe: Re
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
+    content = model_bytes(model, recipe)
+    with new_file(Path(path)) as beside, refusals(Path(path)):
+        beside.write_bytes(content)
+
+
+def model_bytes(model: MaxMarginClustering, recipe: Recipe | None = None) -> bytes:
+    """What `save` writes."""
     check_is_fitted(model)
     arrays = {name: np.ascontiguousarray(getattr(model, name)) for name in _ARRAYS + _ARRAYS_OF_2}
     for depth, (weight, bias) in enumerate(zip(model.coefs_, model.intercepts_, strict=True)):
@@ -86,8 +93,7 @@ def save(model: MaxMarginClustering, path: str | os.PathLike[str], *, recipe: Re
         "versions": {"pairmargin": __version__, "python": platform.python_version()}
         | {name: version(name) for name in _LIBRARIES},
     }
-    with new_file(Path(path)) as beside, refusals(Path(path)):
-        beside.write_bytes(to_bytes(arrays, {k: json.dumps(v, default=_to_plain) for k, v in metadata.items()}))
+    return to_bytes(arrays, {k: json.dumps(v, default=_to_plain) for k, v in metadata.items()})
 
 
 def load(path: str | os.PathLike[str]) -> MaxMarginClustering:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from ..persist import load, load_recipe
 from ..readers.parts import ahead
@@ -42,8 +44,9 @@ def predict_file(
     network, recipe, path = load(model), load_recipe(model), Path(out)
     check_apart(path, Path(model), Path(data))
     n_items, notes = 0, list[str]()
-    with new_file(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
-        write_header(file)
+    with new_file(path) as beside, _opened(beside, path) as file:
+        with refusals(path):
+            write_header(file)
         for piece in ahead(recipe.batches(data, rows=ROWS)):
             labels = label(network, piece.features)
             with refusals(path):
@@ -51,6 +54,16 @@ def predict_file(
             n_items, notes = n_items + len(piece), notes + piece.notes
             if on_items is not None:
                 on_items(n_items)
-        with refusals(path):
-            file.flush()
     return n_items, notes
+
+
+@contextmanager
+def _opened(beside: Path, path: Path) -> Iterator[TextIO]:
+    """A file to write to, which is closed at the end; what the system refuses then is about the path."""
+    with refusals(path):
+        file = beside.open("w", encoding="utf-8", newline="")
+    try:
+        yield file
+    finally:
+        with refusals(path):
+            file.close()
