@@ -377,8 +377,7 @@ def test_a_folder_in_the_way_of_one_file_leaves_the_others_as_they_were(tmp_path
     (tmp_path / "a").write_text("old")
     (tmp_path / "c").mkdir()
     with pytest.raises(OutputError, match="cannot be written"), new_folder(tmp_path) as beside:
-        for name in "abc":
-            (beside / name).write_text("new")
+        [(beside / name).write_text("new") for name in "abc"]
     assert contents(tmp_path) == {"a": b"old", "c": b"a folder"}
 
 
@@ -466,15 +465,22 @@ def test_answers_after_a_kill_at_any_statement(tmp_path):
         assert state(path) == wanted
 
 
+def taken(store: AnswerStore) -> int:
+    """How many answers find room."""
+    for number in range(10_000):
+        try:
+            store.add("Ada", "f1", f"g{number}", SAME)
+        except OutputError:
+            return number
+    raise AssertionError("the disk is not full")
+
+
 @needs_limits
 def test_answers_on_a_disk_that_is_really_full(tmp_path):
     for size in range(0, 60_000, 4096):
         path, said = tmp_path / f"{size}.sqlite", 0
         with files_of_at_most(size), suppress(SessionError), closing(AnswerStore(path)) as store:
-            with pytest.raises(OutputError, match="make room, and answer again"):
-                while True:
-                    store.add("Ada", "f1", f"g{said}", SAME)
-                    said += 1
+            said = taken(store)
             assert len(store.log()) == said
         assert said > 0 or size < 40_000
         store = AnswerStore(path)

@@ -44,7 +44,7 @@ STOREYS = [  # from the top of the house to the ground: a room imports from its 
         "checkpoint",
     },
     {"pairs", "metrics", "datasets", "readers"},
-    {"exceptions", "extras", "looks", "writing", "_version"},
+    {"exceptions", "extras", "looks", "writing", "enough_memory", "_version"},
 ]
 PARTS = {
     "dataset_readers": "datasets",

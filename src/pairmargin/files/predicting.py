@@ -11,6 +11,7 @@ from typing import TextIO
 from ..persist import load, load_recipe
 from ..readers.parts import ahead
 from ..writing import check_apart, new_file, refusals
+from .changed import warn_if_changed
 from .labels import ROWS, label, write_header, write_rows
 
 
@@ -40,9 +41,15 @@ def predict_file(
     n_items : int
     notes : list of str
         What the recipe did to the file.
+
+    Warns
+    -----
+    ChangedDataWarning
+        If the record beside the model says that it was fitted on a file of this name with other contents.
     """
     network, recipe, path = load(model), load_recipe(model), Path(out)
     check_apart(path, Path(model), Path(data))
+    warn_if_changed(model, data)
     n_items, notes = 0, list[str]()
     with new_file(path) as beside, _opened(beside, path) as file:
         with refusals(path):
