@@ -70,7 +70,7 @@ def test_memory_that_runs_out_in_the_middle_is_told_the_same_way(error):
 
 
 def test_other_errors_stay_what_they_are():
-    with pytest.raises(RuntimeError, match="^another$"), told_when_used_up():
+    with pytest.raises(RuntimeError, match=r"^another$"), told_when_used_up():
         raise RuntimeError("another")
 
 

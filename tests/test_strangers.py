@@ -7,6 +7,7 @@ import random
 import struct
 import zipfile
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -98,7 +99,7 @@ def test_entities_that_unfold_in_a_sheet(tmp_path):
     book.save(tmp_path / "good.xlsx")
     names = "abcdefghij"
     entities = '<!ENTITY a "' + "x" * 1000 + '">'
-    entities += "".join(f'<!ENTITY {new} "{f"&{old};" * 10}">' for old, new in zip(names, names[1:], strict=False))
+    entities += "".join(f'<!ENTITY {new} "{f"&{old};" * 10}">' for old, new in pairwise(names))
     with (
         zipfile.ZipFile(tmp_path / "good.xlsx") as good,
         zipfile.ZipFile(tmp_path / "laughs.xlsx", "w", zipfile.ZIP_DEFLATED) as bad,

@@ -40,10 +40,10 @@ def told_when_used_up() -> Iterator[None]:
     except (MemoryError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and not _USED_UP.search(str(error)):
             raise
-        left, why = available(), str(error).splitlines()[:1]
+        left, why = available(), "".join(str(error).splitlines()[:1])
         known = f", {in_words(left)} are available" if left is not None else ""
         raise NotEnoughMemoryError(
-            f"the memory was used up in the middle of the fit{known} ({''.join(why) or 'nothing else is known'}); {WAY_OUT}"
+            f"the memory was used up in the middle of the fit{known} ({why or type(error).__name__}); {WAY_OUT}"
         ) from error
 
 
