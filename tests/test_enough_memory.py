@@ -82,7 +82,8 @@ def test_a_real_limit_of_the_system():
         "X = np.ones((100_000, 10)); X[:, 0] = np.arange(100_000)\n"
         "used = int(open('/proc/self/statm').read().split()[0]) * 4096\n"
         "resource.setrlimit(resource.RLIMIT_AS, (used + 60_000_000,) * 2)\n"
-        "try: MaxMarginClustering(2, (300,), max_iter=1, pretrain_epochs=1, init='random', n_init=1).fit(X)\n"
+        "settings = dict(max_iter=1, pretrain_epochs=1, init='random', n_init=1, neighbour_weight=0)\n"
+        "try: MaxMarginClustering(2, (300,), **settings).fit(X)\n"
         "except NotEnoughMemoryError as error: print('told:', error)\n"
     )
     environment = {"PYTHONPATH": str(Path(enough_memory.__file__).parents[1]), "OMP_NUM_THREADS": "1"}

@@ -276,7 +276,8 @@ def test_a_kill_leaves_old_or_new_and_the_next_one_clears_up(name, works, tmp_pa
         folder.mkdir()
         work.before(folder)
         kill_at(number, lambda folder=folder: work.writes(folder))
-        seen = {path: each for path, each in without_locks(contents(folder)).items() if not is_hidden(path)}
+        found = without_locks(contents(folder))
+        seen = {path: each for path, each in found.items() if not is_hidden(path) and each != b"a folder"}
         if name in ("append", "first cell"):
             before = [row(0)] * (name == "append")
             assert Store(folder).rows() in (before, [*before, row(1)])  # half a line is not read
@@ -469,7 +470,7 @@ def taken(store: AnswerStore) -> int:
     """How many answers find room."""
     for number in range(10_000):
         try:
-            store.add("Ada", "f1", f"g{number}", SAME)
+            store.add("Ada", "f1", f"g{number}" * 300, SAME)
         except OutputError:
             return number
     raise AssertionError("the disk is not full")
@@ -477,9 +478,9 @@ def taken(store: AnswerStore) -> int:
 
 @needs_limits
 def test_answers_on_a_disk_that_is_really_full(tmp_path):
-    for size in range(0, 60_000, 4096):
+    for size in (0, 4096, 20_000, 30_000, 40_000, 60_000):
         path, said = tmp_path / f"{size}.sqlite", 0
-        with files_of_at_most(size), suppress(SessionError), closing(AnswerStore(path)) as store:
+        with files_of_at_most(size), suppress(SessionError, OutputError), closing(AnswerStore(path)) as store:
             said = taken(store)
             assert len(store.log()) == said
         assert said > 0 or size < 40_000
@@ -526,7 +527,7 @@ def test_a_session_opens_exports_and_learns_after_every_refusal(tmp_path):
             session.export(folder / "out")
 
     count = moments(lambda: use(tmp_path / "whole"))
-    for number in range(1, count + 1, max(count // 20, 1)):
+    for number in range(1, count + 1, max(count // 8, 1)):
         folder = tmp_path / str(number)
         with pytest.raises(PairMarginError), disk(number, raising(FULL)):
             use(folder)

@@ -201,6 +201,8 @@ def _model(path: Path, metadata: dict[str, Any], arrays: Arrays) -> MaxMarginClu
     if metadata["feature_names"] is not None:
         model.feature_names_in_ = np.asarray(metadata["feature_names"], dtype=object)
     _check_shapes(model)
+    if metadata["feature_names"] is not None and model.feature_names_in_.shape != (model.n_features_in_,):
+        raise ValueError(f"feature_names are not {model.n_features_in_} names")
     return model
 
 
