@@ -123,7 +123,7 @@ def test_folder_that_cannot_be_is_refused_before_the_work(tmp_path: Path, monkey
     code, said = run("demo", "--out", tmp_path / "file" / "report")
     assert code == 2
     assert "cannot be written" in said
-    assert "choose another folder" in said
+    assert "choose another place" in said
     assert said.count("\n") == 1
 
 

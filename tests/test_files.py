@@ -12,6 +12,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from pairmargin import (
+    ChangedDataWarning,
     InvalidParameterError,
     MaxMarginClustering,
     OutputError,
@@ -299,3 +300,37 @@ def test_what_evaluation_refuses(folder, model, tmp_path):
         evaluate_files(model, folder / "flowers.csv", folder / "held-out.csv", truth="sort")
     with pytest.raises(InvalidParameterError, match="truth='a' is a column that the features were made of"):
         evaluate_files(model, folder / "flowers.csv", folder / "held-out.csv", truth="a")
+
+
+# A file that has changed since
+
+
+def changed(folder: Path, where: Path, name: str = "flowers.csv") -> Path:
+    """The file that was fitted, in another place and with one row less."""
+    lines = (folder / "flowers.csv").read_text().splitlines()
+    (where / name).write_text("\n".join(lines[:-1]) + "\n")
+    return where / name
+
+
+def test_a_file_that_has_changed_since_the_fit_is_told(folder, model, tmp_path):
+    data = changed(folder, tmp_path)
+    told = rf"flowers\.csv has changed since .*\({(folder / 'flowers.csv').stat().st_size:,} bytes then, .* fit again"
+    with pytest.warns(ChangedDataWarning, match=told):
+        n_items, _ = predict_file(model, data, tmp_path / "labels.csv")
+    assert n_items == 149  # it is labelled all the same
+    write_csv(tmp_path / "some.csv", "a,b,same", [("f0", "f1", 1), ("f2", "f99", 0)])
+    with pytest.warns(ChangedDataWarning, match="other contents"):
+        evaluate_files(model, data, tmp_path / "some.csv")
+
+
+def test_what_is_the_same_or_new_or_unknown_is_not(folder, model, tmp_path):
+    predict_file(model, folder / "flowers.csv", tmp_path / "1.csv")  # warnings are errors
+    predict_file(model, changed(folder, tmp_path, "new.csv"), tmp_path / "2.csv")
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    (alone / "model.safetensors").write_bytes(model.read_bytes())
+    data = changed(folder, tmp_path)
+    predict_file(alone / "model.safetensors", data, tmp_path / "3.csv")
+    for damaged in ("", "[]", '{"data": 7}', '{"data": {"path": "flowers.csv"}}', "\udcff"):
+        (alone / "run.json").write_text(damaged, encoding="utf-8", errors="surrogateescape")
+        predict_file(alone / "model.safetensors", data, tmp_path / "4.csv")

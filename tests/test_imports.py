@@ -44,7 +44,7 @@ STOREYS = [  # from the top of the house to the ground: a room imports from its 
         "checkpoint",
     },
     {"pairs", "metrics", "datasets", "readers"},
-    {"exceptions", "extras", "looks", "writing", "_version"},
+    {"exceptions", "extras", "looks", "writing", "enough_memory", "_version"},
 ]
 PARTS = {
     "dataset_readers": "datasets",
@@ -56,7 +56,7 @@ PARTS = {
     "cli_label": "cli",
     "cli_progress": "cli",
 }  # files that are one room with another
-ALONE = {"pairs", "metrics", "exceptions"}  # these import nothing of ours but `exceptions`
+ALONE = {"pairs", "metrics", "exceptions"}  # these import nothing of ours but `exceptions` and `writing`
 HEIGHT = {room: height for height, rooms in enumerate(reversed(STOREYS)) for room in rooms}
 
 
@@ -147,7 +147,7 @@ def test_imports_point_one_way(path: Path) -> None:
     for other in rooms_imported_by(path):
         assert other in HEIGHT, f"{path.name} imports {other}, which has no storey yet: give it one in STOREYS"
         assert HEIGHT[other] <= HEIGHT[room], f"{path.name} imports {other}, which lives above it"
-        assert room not in ALONE or other == "exceptions", f"{path.name} imports {other}, but stands alone"
+        assert room not in ALONE or other in ("exceptions", "writing"), f"{path.name} imports {other}, but stands alone"
 
 
 def test_no_two_rooms_import_each_other() -> None:

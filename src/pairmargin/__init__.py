@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .datasets import list_datasets, load_dataset
     from .estimator import MaxMarginClustering
     from .exceptions import (
+        ChangedDataWarning,
         CheckpointError,
         ConflictingPairsError,
         DatasetError,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         InvalidParameterError,
         MissingPackageError,
         ModelFileError,
+        NotEnoughMemoryError,
         OutputError,
         PairMarginError,
         PairMarginWarning,
@@ -61,6 +63,7 @@ __all__ = [
     "ITML",
     "KISSME",
     "COPKMeans",
+    "ChangedDataWarning",
     "CheckpointError",
     "ClusterMapDisplay",
     "ConflictingPairsError",
@@ -81,6 +84,7 @@ __all__ = [
     "MaxMarginClustering",
     "MissingPackageError",
     "ModelFileError",
+    "NotEnoughMemoryError",
     "ObjectiveDisplay",
     "OutputError",
     "PCKMeans",

@@ -15,7 +15,13 @@ from typer.core import TyperGroup
 from . import cli_data, cli_experiment, cli_files, cli_label
 from ._version import __version__
 from .cli_help import HELP
-from .exceptions import DatasetError, ExperimentError, MissingPackageError, PairMarginError
+from .exceptions import (
+    DatasetError,
+    ExperimentError,
+    MissingPackageError,
+    NotEnoughMemoryError,
+    PairMarginError,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,7 +32,7 @@ if TYPE_CHECKING:
 
 
 COULD_NOT, REFUSED, STOPPED = 1, 2, 130  # exit codes: it failed here, the input or the output is wrong, Ctrl-C
-NOT_THE_INPUT = DatasetError, ExperimentError, MissingPackageError
+NOT_THE_INPUT = DatasetError, ExperimentError, MissingPackageError, MemoryError
 
 
 class _Commands(TyperGroup):
@@ -41,9 +47,11 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except (PairMarginError, OSError) as error:
+        except (PairMarginError, OSError, MemoryError) as error:
             code = COULD_NOT if isinstance(error, NOT_THE_INPUT) else REFUSED
             message = " ".join(str(error).split())
+            if isinstance(error, MemoryError) and not isinstance(error, NotEnoughMemoryError):
+                message = f"the memory is not enough to read this ({message or 'it is used up'}); give less at a time"
             as_json = ctx.meta.get(cli_files.AS_JSON)
             _complain(json.dumps({"error": message, "exit_code": code}) if as_json else f"Error: {message}")
             raise typer.Exit(code) from error

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .checkpoint import Checkpoint
+from .enough_memory import check_memory, fit_bytes, told_when_used_up
 from .exceptions import InvalidParameterError
 from .inputs import GAUSSIAN, Input, Rows, Scaling, fingerprint, pieces
 from .labelling import asked_labels
@@ -271,6 +272,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         }
         return cls(n_clusters, hidden_layer_sizes, **(settings | changes))
 
+    @told_when_used_up()
     def fit(self, X: ArrayLike, y: Any = None, *, pairs: Pairs | None = None) -> MaxMarginClustering:
         """Cluster the rows of X so that the answers in ``pairs`` hold.
 
@@ -292,6 +294,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         check_settings(self.get_params(deep=False), data.shape[0])
         n_clusters = None if self.n_clusters == AUTO else int(self.n_clusters)
         sizes = layer_sizes(self.hidden_layer_sizes)
+        if self.batch_size is None:
+            check_memory(fit_bytes(data, sizes if self.device == "cpu" else ()), "this fit")
         given = Pairs.check(pairs, data.shape[0])
         pairs = given.resolve(self.on_conflict)
         if n_clusters is None:
@@ -454,6 +458,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     def _data(self, X: ArrayLike, *, reset: bool, stays: bool) -> Any:
         """X as an array that all is known of, or as rows that stay where they are."""
         if not is_stored(X) and not (stays and isinstance(X, np.ndarray)):
+            if isinstance(X, np.ndarray) and X.dtype.kind in "biu":
+                check_memory(X.size * np.dtype(np.float64).itemsize, "X as float64")
             X = validated(self, X, reset=reset, accept_sparse="csr")
             if not stays or sp.issparse(X):
                 return X

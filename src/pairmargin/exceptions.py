@@ -10,11 +10,13 @@ PairMarginError
 ├── ExperimentError (also RuntimeError)       an experiment that cannot run or be told
 ├── MissingPackageError (also ImportError)    a package of an extra that is not installed
 ├── ModelFileError (also ValueError)          a model file that is damaged or not ours
+├── NotEnoughMemoryError (also MemoryError)   data that need more memory than there is
 ├── SessionError (also RuntimeError)          a labelling session that cannot be opened or gone on with
 ├── OutputError (also OSError)                a file that cannot be written
 └── TeamError (also RuntimeError)             processes that cannot work together
 
 PairMarginWarning (UserWarning)
+├── ChangedDataWarning                        a file that is not what the model was fitted on
 ├── FewDistinctPointsWarning                  fewer distinct points than clusters
 └── FewQuestionsWarning                       fewer questions left than asked for
 """
@@ -25,6 +27,7 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "ChangedDataWarning",
     "CheckpointError",
     "ConflictingPairsError",
     "DatasetError",
@@ -36,6 +39,7 @@ __all__ = [
     "InvalidParameterError",
     "MissingPackageError",
     "ModelFileError",
+    "NotEnoughMemoryError",
     "OutputError",
     "PairMarginError",
     "PairMarginWarning",
@@ -80,6 +84,10 @@ class ModelFileError(PairMarginError, ValueError):
     """A model file that is damaged, truncated, too new or not ours."""
 
 
+class NotEnoughMemoryError(PairMarginError, MemoryError):
+    """Data that need more memory than the system has left."""
+
+
 class SessionError(PairMarginError, RuntimeError):
     """A labelling session that cannot be opened, or whose learning has failed."""
 
@@ -98,6 +106,10 @@ class TeamError(PairMarginError, RuntimeError):
 
 class PairMarginWarning(UserWarning):
     """Something worth knowing that does not stop the work."""
+
+
+class ChangedDataWarning(PairMarginWarning):
+    """A file has the name of the one that the model was fitted on, but other contents."""
 
 
 class FewDistinctPointsWarning(PairMarginWarning):

@@ -12,6 +12,7 @@ EXTRAS = {  # what a package is imported as, and the extra of ours that brings i
     "openpyxl": "files",
     "PIL": "files",
     "anndata": "h5ad",
+    "h5py": "h5ad",
     "sentence_transformers": "text",
     "matplotlib": "plots",
     "umap": "umap",

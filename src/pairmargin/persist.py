@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.numpy import save as to_bytes
 from sklearn.utils.validation import check_is_fitted
 
@@ -69,6 +69,13 @@ def save(model: MaxMarginClustering, path: str | os.PathLike[str], *, recipe: Re
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
+    content = model_bytes(model, recipe)
+    with new_file(Path(path)) as beside, refusals(Path(path)):
+        beside.write_bytes(content)
+
+
+def model_bytes(model: MaxMarginClustering, recipe: Recipe | None = None) -> bytes:
+    """What `save` writes."""
     check_is_fitted(model)
     arrays = {name: np.ascontiguousarray(getattr(model, name)) for name in _ARRAYS + _ARRAYS_OF_2}
     for depth, (weight, bias) in enumerate(zip(model.coefs_, model.intercepts_, strict=True)):
@@ -86,8 +93,7 @@ def save(model: MaxMarginClustering, path: str | os.PathLike[str], *, recipe: Re
         "versions": {"pairmargin": __version__, "python": platform.python_version()}
         | {name: version(name) for name in _LIBRARIES},
     }
-    with new_file(Path(path)) as beside, refusals(Path(path)):
-        beside.write_bytes(to_bytes(arrays, {k: json.dumps(v, default=_to_plain) for k, v in metadata.items()}))
+    return to_bytes(arrays, {k: json.dumps(v, default=_to_plain) for k, v in metadata.items()})
 
 
 def load(path: str | os.PathLike[str]) -> MaxMarginClustering:
@@ -141,9 +147,9 @@ def _rebuilt(path: Path, rebuild: Callable[[Path, dict[str, Any], Arrays], T]) -
         with safe_open(path, framework="numpy") as file:
             metadata = {k: json.loads(v) for k, v in _own_metadata(path, file.metadata()).items()}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-    except FileNotFoundError:
+    except (FileNotFoundError, ModelFileError):
         raise
-    except (SafetensorError, OSError, json.JSONDecodeError) as error:
+    except Exception as error:  # a damaged or hostile file can trip any of them
         raise ModelFileError(
             f"{path} is damaged, cut short or no model file ({error}); save the model again"
         ) from error
@@ -151,7 +157,7 @@ def _rebuilt(path: Path, rebuild: Callable[[Path, dict[str, Any], Arrays], T]) -
         return rebuild(path, metadata, arrays)
     except ModelFileError:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except Exception as error:  # what a stranger wrote there may be of any kind
         raise ModelFileError(f"{path} lacks something that it needs ({error!r}); save the model again") from error
 
 
@@ -195,6 +201,8 @@ def _model(path: Path, metadata: dict[str, Any], arrays: Arrays) -> MaxMarginClu
     if metadata["feature_names"] is not None:
         model.feature_names_in_ = np.asarray(metadata["feature_names"], dtype=object)
     _check_shapes(model)
+    if metadata["feature_names"] is not None and model.feature_names_in_.shape != (model.n_features_in_,):
+        raise ValueError(f"feature_names are not {model.n_features_in_} names")
     return model
 
 

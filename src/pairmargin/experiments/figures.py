@@ -19,6 +19,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ..looks import INKS, count_axis
+from ..writing import new_file, refusals
 from .specs import METHODS, Experiment
 from .store import FALSE_POSITIVE_RATES
 from .tables import DATASETS
@@ -235,11 +236,17 @@ def save(figure: Figure, folder: Path) -> list[Path]:
 
 def write_files(canvas: Canvas, folder: Path, name: str) -> list[Path]:
     """A drawing as PNG and as PDF, without anything in them that changes from run to run."""
-    folder.mkdir(parents=True, exist_ok=True)
-    files = [folder / f"{name}.png", folder / f"{name}.pdf"]
-    canvas.savefig(files[0], dpi=200, metadata={"Software": None})
-    canvas.savefig(files[1], metadata={"CreationDate": None, "Producer": None, "Creator": None})
-    return files
+    with refusals(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    settings: dict[str, dict[str, Any]] = {
+        "png": {"dpi": 200, "metadata": {"Software": None}},
+        "pdf": {"metadata": {"CreationDate": None, "Producer": None, "Creator": None}},
+    }
+    for form, own in settings.items():
+        path = folder / f"{name}.{form}"
+        with new_file(path) as beside, refusals(path):
+            canvas.savefig(beside, format=form, **own)
+    return [folder / f"{name}.{form}" for form in settings]
 
 
 def panel_svg(panel: Panel, name: str) -> str:

@@ -7,11 +7,12 @@ of Fig. 2 again. One process writes at a time; anybody may read meanwhile.
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import logging
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
@@ -20,6 +21,7 @@ import pandas as pd
 from filelock import FileLock, Timeout
 
 from ..exceptions import ExperimentError
+from ..writing import new_file, refusals
 from .specs import Cell
 
 logger = logging.getLogger("pairmargin")
@@ -117,26 +119,33 @@ class Store:
             ) from error
         with held:
             for path in self._files():
-                _drop_half_line(path)
+                with refusals(path):
+                    _drop_half_line(path)
             yield
 
     def append(self, row: Row) -> None:
-        """Add a cell that is not there yet: one full line in one write, safe on the disk before this returns."""
+        """Add a cell that is not there yet: one full line in one write, safe on the disk before this returns.
+
+        If the disk refuses it, the file is as it was.
+        """
         path = self._file(row.dataset)
-        is_new = not path.exists() or path.stat().st_size == 0
-        with path.open("ab") as file:
-            file.write((_line(TYPES) if is_new else b"") + _line(astuple(row)))
-            _flush(file)
+        size = path.stat().st_size if path.exists() else 0
+        try:
+            with refusals(path), path.open("ab", buffering=0) as file:
+                line = (b"" if size else _line(TYPES)) + _line(astuple(row))
+                if file.write(line) < len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(file.fileno())
+        except BaseException:
+            _cut_back(path, size)
+            raise
 
     def replace(self, row: Row) -> None:
         """Put a cell in the place of its older self; a kill leaves the old file or the new one, never half of one."""
         path = self._file(row.dataset)
         rows = {old.cell: old for old in _read(path)} | {row.cell: row}
-        fresh = path.with_suffix(".new")
-        with fresh.open("wb") as file:
-            file.write(_line(TYPES) + b"".join(_line(astuple(each)) for each in rows.values()))
-            _flush(file)
-        os.replace(fresh, path)
+        with new_file(path) as beside, refusals(path):
+            beside.write_bytes(_line(TYPES) + b"".join(_line(astuple(each)) for each in rows.values()))
 
     def _file(self, dataset: str) -> Path:
         return self._cells / f"{dataset}.csv"
@@ -145,10 +154,10 @@ class Store:
         return sorted(self._cells.glob("*.csv"))
 
 
-def _flush(file: io.BufferedWriter) -> None:
-    """Wait until what was written is on the disk."""
-    file.flush()
-    os.fsync(file.fileno())
+def _cut_back(path: Path, size: int) -> None:
+    """Take back what was appended to a file; one that was not there is gone again."""
+    with suppress(OSError):  # what cannot be cut off is half a line, which the next run drops
+        os.truncate(path, size) if size else path.unlink()
 
 
 def _line(values: Iterable[object]) -> bytes:

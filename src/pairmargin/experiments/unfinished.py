@@ -16,6 +16,7 @@ from dataclasses import astuple
 from pathlib import Path
 
 from ..exceptions import ExperimentError
+from ..writing import new_file, refusals
 from .specs import Cell
 from .store import KEY
 
@@ -87,12 +88,11 @@ class Unfinished:
         return None
 
     def _write(self) -> None:
-        fresh = self._path.with_suffix(".new")
-        with fresh.open("w", newline="", encoding="utf-8") as file:
+        path = self._path
+        with new_file(path) as beside, refusals(path), beside.open("w", newline="", encoding="utf-8") as file:
             lines = csv.writer(file, lineterminator="\n")
             lines.writerow(COLUMNS)
             lines.writerows([*astuple(cell), self.reasons[cell]] for cell in sorted(self.reasons))
-        os.replace(fresh, self._path)
 
 
 def _kind(cell: Cell) -> tuple[str, ...]:

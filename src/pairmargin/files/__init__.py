@@ -2,6 +2,7 @@
 
 `fitting` reads a file and answers and learns; `outputs` writes what came out. `labels` are the clusters of items as
 they stand in files, `predicting` writes those of new files, and `evaluating` holds a model against held-out answers.
+`changed` notices a file that is no longer what the model was fitted on.
 """
 
 from .evaluating import Evaluation, evaluate_files

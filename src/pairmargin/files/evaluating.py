@@ -12,6 +12,7 @@ from ..exceptions import InvalidParameterError
 from ..metrics import Bin, pair_roc, reliability
 from ..persist import load, load_recipe
 from ..readers import read_pairs
+from .changed import warn_if_changed
 from .fitting import truth_scores
 from .labels import Array, label
 
@@ -77,8 +78,14 @@ def evaluate_files(
     Returns
     -------
     evaluation : Evaluation
+
+    Warns
+    -----
+    ChangedDataWarning
+        If the record beside the model says that it was fitted on a file of this name with other contents.
     """
     network, recipe = load(model), load_recipe(model)
+    warn_if_changed(model, data)
     items = (recipe if truth is None else recipe.with_truth(truth)).read(data)
     if truth is not None and items.truth is None:
         raise InvalidParameterError(f"{os.fspath(data)} has no labels called {truth!r}; name a column that is there")

@@ -15,6 +15,7 @@ import numpy as np
 from .._version import __version__
 from ..fit_report import write_report
 from ..persist import save
+from .changed import RECORD
 from .fitting import FitResult
 from .labels import write_header, write_rows
 
@@ -55,7 +56,7 @@ def write_page(result: FitResult, path: Path) -> None:
 OUTPUTS: dict[str, Callable[[FitResult, Path], None]] = {  # the files of a fit, and what writes each of them
     "labels.csv": write_labels,
     "model.safetensors": write_model,
-    "run.json": write_record,
+    RECORD: write_record,
     "report.html": write_page,
 }
 

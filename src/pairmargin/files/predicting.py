@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from ..persist import load, load_recipe
 from ..readers.parts import ahead
 from ..writing import check_apart, new_file, refusals
+from .changed import warn_if_changed
 from .labels import ROWS, label, write_header, write_rows
 
 
@@ -38,12 +41,19 @@ def predict_file(
     n_items : int
     notes : list of str
         What the recipe did to the file.
+
+    Warns
+    -----
+    ChangedDataWarning
+        If the record beside the model says that it was fitted on a file of this name with other contents.
     """
     network, recipe, path = load(model), load_recipe(model), Path(out)
     check_apart(path, Path(model), Path(data))
+    warn_if_changed(model, data)
     n_items, notes = 0, list[str]()
-    with new_file(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
-        write_header(file)
+    with new_file(path) as beside, _opened(beside, path) as file:
+        with refusals(path):
+            write_header(file)
         for piece in ahead(recipe.batches(data, rows=ROWS)):
             labels = label(network, piece.features)
             with refusals(path):
@@ -51,6 +61,16 @@ def predict_file(
             n_items, notes = n_items + len(piece), notes + piece.notes
             if on_items is not None:
                 on_items(n_items)
-        with refusals(path):
-            file.flush()
     return n_items, notes
+
+
+@contextmanager
+def _opened(beside: Path, path: Path) -> Iterator[TextIO]:
+    """A file to write to, which is closed at the end; what the system refuses then is about the path."""
+    with refusals(path):
+        file = beside.open("w", encoding="utf-8", newline="")
+    try:
+        yield file
+    finally:
+        with refusals(path):
+            file.close()

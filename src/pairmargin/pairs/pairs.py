@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.utils import check_random_state
 
 from ..exceptions import ConflictingPairsError, InvalidPairsError, InvalidParameterError
+from ..writing import new_file, refusals
 from .arithmetic import canonical, link_graph
 from .checks import (
     as_numbers,
@@ -296,7 +297,7 @@ class Pairs:
         return cls._make(index, same, weight, np.array(places, dtype=np.int64), (template, template))
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the columns `a`, `b`, `same`, `weight`; `read_csv` gives back the same pairs, to the last bit.
+        """Write the columns `a`, `b`, `same`, `weight`, all or nothing; `read_csv` gives the same back, bit by bit.
 
         Parameters
         ----------
@@ -304,7 +305,11 @@ class Pairs:
         """
         answers = np.where(self._same, "true", "false")
         rows = zip(*self._index.T.tolist(), answers.tolist(), self._weight.tolist(), strict=True)
-        with open(path, "w", newline="", encoding="utf-8") as file:
+        with (
+            new_file(Path(path)) as beside,
+            refusals(Path(path)),
+            beside.open("w", newline="", encoding="utf-8") as file,
+        ):
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(("a", "b", "same", "weight"))
             writer.writerows(rows)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from ..exceptions import InvalidDataError, InvalidParameterError
 from .parts import Options, check_distinct, check_encoding, counted, encoding_error
@@ -119,12 +119,23 @@ class TextTable:
     def lines(self) -> Iterator[tuple[int, list[str]]]:
         """Every row with the number of its first line, also those that are too short or too long; slow."""
         with self.path.open(newline="", encoding="utf-8-sig" if _is_utf8(self.encoding) else self.encoding) as file:
-            reader = csv.reader(file, delimiter=self.separator)
+            reader = csv.reader(self._bounded(file), delimiter=self.separator)
             line = 1
             for number, row in enumerate(reader):
                 if row and number >= self.skip:
                     yield line, row
                 line = reader.line_num + 1
+
+    def _bounded(self, file: TextIO) -> Iterator[str]:
+        """The lines of a file, of which none may be too long for the memory."""
+        while text := file.readline(BLOCK):
+            if len(text) == BLOCK:
+                raise self._too_long()
+            yield text
+
+    def _too_long(self) -> InvalidDataError:
+        limit = f"{BLOCK >> 20} MB, or {SMALL_BLOCK >> 20} MB when it is read in pieces"
+        return InvalidDataError(f"{self.path.name} has a row of more than {limit}; is a quote not closed?")
 
     def ragged(self, line: int, row: list[str]) -> InvalidDataError:
         """What to say of a row that has too few or too many cells."""
@@ -151,9 +162,10 @@ class TextTable:
             return encoding_error(self.path, self.encoding)
         except csv.Error:
             pass
+        except InvalidDataError as too_long:
+            return too_long
         if "straddling" in str(error):
-            limit = f"{BLOCK >> 20} MB, or {SMALL_BLOCK >> 20} MB when it is read in pieces"
-            return InvalidDataError(f"{self.path.name} has a row of more than {limit}; is a quote not closed?")
+            return self._too_long()
         return InvalidDataError(f"{self.path.name} cannot be read ({error}); save it again")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,8 +12,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..enough_memory import check_memory
 from ..exceptions import InvalidDataError, InvalidParameterError
 
+UNPACKED = "look whether it is what it should be, or cut it into several"
 Array = NDArray[Any]
 T = TypeVar("T")
 Options = dict[str, Any]  # what `read_items` was asked for, by the names of its parameters
@@ -105,6 +108,12 @@ def check_distinct(names: Sequence[str], path: Path) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidDataError(f"{path.name} has several columns called {twice!r}; give each its own name")
+
+
+def check_unpacked(path: Path) -> None:
+    """Refuse a small archive that unfolds to more than the memory holds; no more is unpacked than its list says."""
+    with zipfile.ZipFile(path) as archive:
+        check_memory(sum(each.file_size for each in archive.infolist()), f"{path.name}, unpacked,", UNPACKED)
 
 
 def row_numbers(start: int, stop: int) -> list[str]:

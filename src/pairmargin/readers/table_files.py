@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..exceptions import InvalidDataError, InvalidParameterError, unknown_name
+from ..enough_memory import check_memory
+from ..exceptions import InvalidDataError, InvalidParameterError, NotEnoughMemoryError, unknown_name
 from ..extras import need
 from .csv_files import MISSING, TextTable
-from .parts import Options, ahead, check_distinct, listed
+from .parts import UNPACKED, Options, ahead, check_distinct, check_unpacked, listed
 
 BUFFER = 2**18  # bytes of each column of a Parquet file that are read at a time
 
@@ -71,7 +72,11 @@ class ArrowFile:
     def read(self, columns: list[str], kinds: Mapping[str, str]) -> Any:
         import pyarrow as pa
 
-        schema = self.source().schema_arrow
+        source = self.source()
+        schema = source.schema_arrow
+        if _form(self.path) == "Parquet":  # of a column that is always the same, a billion rows are a few bytes
+            bits = sum(_bits(schema.field(name).type) for name in columns)
+            check_memory(source.metadata.num_rows * bits // 8, f"{self.path.name}, unpacked,", UNPACKED)
         own = pa.schema([schema.field(name) for name in columns])
         return pa.Table.from_batches(self.batches(columns, kinds, 2**16), own)
 
@@ -86,6 +91,14 @@ class ArrowFile:
 
     def place(self, row: int) -> str:
         return f"row {row} of {self.path.name}"
+
+
+def _bits(kind: Any) -> int:
+    """What a value of a type takes at the least."""
+    try:
+        return int(kind.bit_width)
+    except ValueError:
+        return 0 if str(kind) == "null" else 32  # text has at least a place where it begins
 
 
 class _Feather:
@@ -142,6 +155,7 @@ def _sheet(path: Path, wanted: str | None) -> tuple[list[tuple[Any, ...]], list[
     """The cells of the sheet that is wanted, or of the first one."""
     openpyxl = need("openpyxl", f"reading {path.name}")
     try:
+        check_unpacked(path)
         with warnings.catch_warnings():  # about styles and checks in the sheet, which do not matter here
             warnings.simplefilter("ignore", UserWarning)
             with closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book:
@@ -151,7 +165,7 @@ def _sheet(path: Path, wanted: str | None) -> tuple[list[tuple[Any, ...]], list[
                 sheet = book[wanted or names[0]]
                 sheet.reset_dimensions()  # some programs write wrong ones
                 cells = list(sheet.iter_rows(values_only=True))
-    except InvalidParameterError:
+    except (InvalidParameterError, NotEnoughMemoryError):
         raise
     except Exception as error:  # a damaged file can trip openpyxl anywhere
         raise InvalidDataError(f"{path.name} is damaged or no Excel file ({error}); save it again") from error

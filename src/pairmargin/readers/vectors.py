@@ -15,9 +15,10 @@ import numpy as np
 import scipy.io
 import scipy.sparse as sp
 
-from ..exceptions import InvalidDataError, InvalidParameterError, unknown_name
+from ..enough_memory import check_memory
+from ..exceptions import InvalidDataError, InvalidParameterError, NotEnoughMemoryError, unknown_name
 from ..extras import need
-from .parts import Array, Options, Part, State, check_ids, labels_of, row_numbers, spans
+from .parts import UNPACKED, Array, Options, Part, State, check_ids, check_unpacked, labels_of, row_numbers, spans
 
 ROWS = 2**14  # rows that are looked at at a time
 SHOWN = 8  # numbers of a vector that a person is shown
@@ -200,6 +201,7 @@ def _npz(path: Path) -> dict[str, Any]:
         content = np.load(file, allow_pickle=False)
         if isinstance(content, np.ndarray):
             raise ValueError("it is a .npy file")
+        check_unpacked(path)
         if {"format", "shape", "data"} <= set(content.files):
             file.seek(0)
             return {"array": sp.csr_array(sp.load_npz(file))}
@@ -216,9 +218,18 @@ def _mat(path: Path) -> dict[str, Any]:
 def _h5ad(path: Path) -> dict[str, Any]:
     anndata = need("anndata", f"reading {path.name}")
     with _refusals(path):
+        _check_datasets(path)
         content = anndata.read_h5ad(path)
     columns = {str(name): labels_of(list(map(str, content.obs[name]))) for name in content.obs.columns}
     return {**columns, "X": _csr(content.X), "obs_names": np.asarray(content.obs_names, dtype=object)}
+
+
+def _check_datasets(path: Path) -> None:
+    """Refuse a small HDF5 file that unfolds to more than the memory holds."""
+    h5py, sizes = need("h5py", f"reading {path.name}"), list[int]()
+    with h5py.File(path) as file:
+        file.visititems(lambda name, each: sizes.append(getattr(each, "nbytes", 0)))
+    check_memory(sum(sizes), f"{path.name}, unpacked,", UNPACKED)
 
 
 @contextmanager
@@ -226,6 +237,8 @@ def _refusals(path: Path) -> Iterator[None]:
     """What NumPy, SciPy and anndata say of files they cannot read, in a line of ours."""
     try:
         yield
+    except NotEnoughMemoryError:
+        raise
     except NotImplementedError as error:
         raise InvalidDataError(f"{path.name} is a Matlab file of version 7.3; save it with -v7") from error
     except Exception as error:  # a damaged file can trip them anywhere

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._version import __version__
 from ..exceptions import SessionError
-from ..writing import new_folder
+from ..writing import new_folder, refusals
 from . import shelves
 from .store import SAME, UNSURE
 
@@ -45,19 +45,14 @@ def pairs_csv(session: LabelingSession) -> bytes:
 
 def model_file(session: LabelingSession) -> bytes:
     """The model, with the recipe of the features if they come from a file."""
-    import tempfile
-
-    from ..persist import load, save
+    from ..persist import load, model_bytes
 
     model = session._learner.model
     if model is None and session.folder is not None and (session.folder / MODEL_FILE).exists():
         model = load(session.folder / MODEL_FILE)
     if model is None:
         raise SessionError("there is no model yet; answer some questions, or call refit() first")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / MODEL_FILE
-        save(model, path, recipe=None if session.items is None else session.items.recipe)
-        return path.read_bytes()
+    return model_bytes(model, None if session.items is None else session.items.recipe)
 
 
 def report_html(session: LabelingSession) -> bytes:
@@ -119,7 +114,9 @@ def export_all(session: LabelingSession, folder: Path) -> list[Path]:
     """Write every export into a folder; the paths."""
     with new_folder(folder) as beside:
         for name, (_, make) in EXPORTS.items():
-            (beside / name).write_bytes(make(session))
+            content = make(session)
+            with refusals(folder):
+                (beside / name).write_bytes(content)
     return [folder / name for name in EXPORTS]
 
 

@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 from safetensors.numpy import save as to_bytes
 
 from ..exceptions import PairMarginWarning, SessionError
-from ..writing import new_file
+from ..writing import new_file, refusals
 
 if TYPE_CHECKING:
     from ..estimator import MaxMarginClustering
@@ -76,7 +76,7 @@ class Clustering:
     def save(self, path: Path) -> None:
         """Write it to one file, all or nothing."""
         arrays = {each.name: np.ascontiguousarray(getattr(self, each.name)) for each in fields(self)}
-        with new_file(path) as beside:
+        with new_file(path) as beside, refusals(path):
             beside.write_bytes(to_bytes(arrays))
 
     @classmethod

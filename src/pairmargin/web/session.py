@@ -305,9 +305,9 @@ class LabelingSession:
             self._checked_cluster(cluster)
             if len(name) > LONGEST_NAME or not name.isprintable():
                 raise InvalidParameterError(f"name={name[:40]!r} must have at most {LONGEST_NAME} letters")
-            self.names = {**self.names, cluster: name.strip()}
-            self.names = {k: each for k, each in self.names.items() if each}
-            self.store.set_fact("names", self.names)
+            names = {k: each for k, each in {**self.names, cluster: name.strip()}.items() if each}
+            self.store.set_fact("names", names)
+            self.names = names
 
     def move(self, item: int, cluster: int, *, who: str = "") -> None:
         """Say that an item belongs elsewhere: the same as the surest of one cluster, different from that of its own."""
@@ -345,8 +345,9 @@ class LabelingSession:
     def set_clusters(self, n_clusters: int) -> None:
         """Ask for another number of clusters; the next refit starts anew."""
         with self._lock:
-            self.n_clusters = self._checked_clusters(n_clusters)
-            self.store.set_fact("n_clusters", self.n_clusters)
+            wanted = self._checked_clusters(n_clusters)
+            self.store.set_fact("n_clusters", wanted)
+            self.n_clusters = wanted
             self._refit_if_due()
 
     # People

@@ -11,7 +11,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -103,10 +103,23 @@ class AnswerStore:
             self._database = sqlite3.connect(
                 path or ":memory:", timeout=1, check_same_thread=False, isolation_level=None
             )
+        except sqlite3.DatabaseError as error:
+            raise self._unopened(error) from error
+        try:
             self._open()
         except sqlite3.DatabaseError as error:
-            reason = "another process has it open; stop that one" if "locked" in str(error) else f"{error}; is it ours?"
-            raise SessionError(f"{path} cannot be opened: {reason}") from error
+            self._database.close()
+            raise self._unopened(error) from error
+        except BaseException:
+            self._database.close()
+            raise
+
+    def _unopened(self, error: sqlite3.DatabaseError) -> SessionError:
+        way_out = (
+            "make room, or choose another folder" if isinstance(error, sqlite3.OperationalError) else "is it ours?"
+        )
+        reason = "another process has it open; stop that one" if "locked" in str(error) else f"{error}; {way_out}"
+        return SessionError(f"{self._path} cannot be opened: {reason}")
 
     def _open(self) -> None:
         run = self._database.execute
@@ -209,7 +222,7 @@ class AnswerStore:
 
     def fact(self, name: str, default: Any = None) -> Any:
         """What was kept under a name."""
-        with self._lock:
+        with self._reading():
             row = self._database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return default if row is None else json.loads(row[0])
 
@@ -222,8 +235,19 @@ class AnswerStore:
         return self._rows("current ORDER BY number")
 
     def _rows(self, rest: str, *values: Any) -> list[Answer]:
-        with self._lock:
+        with self._reading():
             return [Answer(*row) for row in self._database.execute(f"SELECT {_COLUMNS} FROM {rest}", values)]
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """What cannot be read, in a line of ours; inside `_writing`, that one says it."""
+        with self._lock:
+            try:
+                yield
+            except sqlite3.DatabaseError as error:
+                if self._database.in_transaction:
+                    raise
+                raise SessionError(f"{self._path} cannot be read: {error}; is the disk all right?") from error
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -236,7 +260,7 @@ class AnswerStore:
                 self._database.execute("BEGIN IMMEDIATE")
                 yield
                 self._database.execute("COMMIT")
-            except sqlite3.OperationalError as error:  # a full disk, no permission, another process
+            except sqlite3.DatabaseError as error:  # a full disk, no permission, a damaged file
                 self._roll_back()
                 raise OutputError(f"{self._path} cannot be written: {error}; make room, and answer again") from error
             except BaseException:
@@ -245,7 +269,8 @@ class AnswerStore:
 
     def _roll_back(self) -> None:
         if self._database.in_transaction:
-            self._database.execute("ROLLBACK")
+            with suppress(sqlite3.DatabaseError):  # what is not committed counts no more when it is opened again
+                self._database.execute("ROLLBACK")
 
     def add_all(self, answers: Iterable[tuple[str, str, str, str]]) -> int:
         """Write many answers (who, a, b, answer), all of them or none; how many there were."""

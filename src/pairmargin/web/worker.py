@@ -24,6 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..exceptions import PairMarginError, SessionError
+from ..writing import refusals
 from .learning import Clustering, Learner, Request
 
 MODEL, CLUSTERING = "model.safetensors", "clustering.safetensors"
@@ -49,21 +50,14 @@ class BackgroundLearner:
     ) -> None:
         self._out, self._on_done, self._n_items = out, on_done, int(X.shape[0])
         self.has_ended = False
-        self._home = tempfile.TemporaryDirectory(prefix="pairmargin-", ignore_cleanup_errors=True)
-        folder = Path(self._home.name)
-        if hasattr(X, "tocsr"):
-            sp.save_npz(folder / "features.npz", X.tocsr())
-        else:
-            np.save(folder / "features.npy", np.asarray(X), allow_pickle=False)
+        with refusals(Path(tempfile.gettempdir())):
+            self._home = tempfile.TemporaryDirectory(prefix="pairmargin-", ignore_cleanup_errors=True)
         facts = {"out": str(out), "random_state": random_state, "settings": settings, "strategy": strategy}
-        (folder / "facts.json").write_text(json.dumps(facts), encoding="utf-8")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "pairmargin.web.worker", str(folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
+        try:
+            self._process = _begun(Path(self._home.name), X, facts)
+        except BaseException:
+            self._home.cleanup()
+            raise
         self._reader = threading.Thread(target=self._listen, daemon=True)
         self._reader.start()
 
@@ -103,6 +97,23 @@ class BackgroundLearner:
                 self._on_done(None, str(error))
         self.has_ended = True
         self._on_done(None, "the process that learns has ended; open the session again")
+
+
+def _begun(folder: Path, X: Any, facts: dict[str, Any]) -> subprocess.Popen[str]:
+    """The other process, with all that it needs in a folder."""
+    with refusals(folder):
+        if hasattr(X, "tocsr"):
+            sp.save_npz(folder / "features.npz", X.tocsr())
+        else:
+            np.save(folder / "features.npy", np.asarray(X), allow_pickle=False)
+        (folder / "facts.json").write_text(json.dumps(facts), encoding="utf-8")
+    return subprocess.Popen(
+        [sys.executable, "-m", "pairmargin.web.worker", str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
 
 
 def main(folder: Path) -> None:
