@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from pairmargin import neighbours
-from pairmargin.neighbours import nearest_neighbours
+from pairmargin.neighbours import nearest_neighbours, neighbour_links, side_by_side
 
 
 def written_out(points: np.ndarray, k: int) -> np.ndarray:
@@ -55,3 +55,16 @@ def test_no_more_neighbours_than_there_are_others(n: int, k: int) -> None:
 def test_sparse_points_have_the_neighbours_of_dense_ones() -> None:
     points = np.random.default_rng(1).normal(size=(50, 8)) * (np.random.default_rng(2).random((50, 8)) < 0.4)
     np.testing.assert_array_equal(nearest_neighbours(sp.csr_array(points), 4)[1], nearest_neighbours(points, 4)[1])
+
+
+def test_links_about_points_that_lie_close_stand_together() -> None:
+    """Points on a line, in a random order: a run of links is about a few more points than it has links."""
+    place = np.random.default_rng(0).permutation(2000)
+    links = neighbour_links(nearest_neighbours(place[:, None].astype(float), 4)[1])
+    ordered = side_by_side(links, 2000)
+    assert sorted(map(tuple, ordered)) == sorted(map(tuple, links))
+
+    def n_points(some: np.ndarray) -> float:
+        return float(np.mean([len(np.unique(some[start : start + 200])) for start in range(0, len(some), 200)]))
+
+    assert 2 * n_points(ordered) < n_points(links)

@@ -32,7 +32,7 @@ def measure(options: Options) -> list[Row]:
     size = f"n={n} D={N_COLUMNS} K={N_CLUSTERS} pairs={N_PAIRS} batch={BATCH}"
     with clouds(n, N_COLUMNS, N_CLUSTERS, options.folder) as (path, _):
         task: dict[str, Any] = {"work": fit, "path": str(path), "threads": 1}
-        one, two = medians_apart(task, task | {"processes": 2}, rounds=1 if options.quick else 5)
+        one, two = medians_apart(task, task | {"processes": 2}, rounds=1 if options.quick else 3)
     names = {
         "both": "pretraining and training",
         "pretraining": "pretraining",

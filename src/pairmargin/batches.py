@@ -3,6 +3,9 @@
 In an epoch every free point, every answer and every link between neighbours comes up in one batch. What a batch has of
 the answers and the links counts as many times as there are batches, so that the mean of the subgradients of all
 batches of an epoch, at the same parameters, is the subgradient of (8).
+
+Links come in runs of neighbouring ones, which are about fewer points if they are in a good order (`side_by_side`): a
+batch of links drawn one by one would be about nearly all points.
 """
 
 from __future__ import annotations
@@ -17,6 +20,9 @@ from torch import Tensor
 from .inputs import DenseInput, Rows
 from .objective import Problem
 from .team import ALONE, Team
+
+RUN = 256  # links that come together, at most
+MIXTURE = 8  # runs that a batch has of them, at least
 
 
 class Batch(NamedTuple):
@@ -45,17 +51,25 @@ class Batches:
 
     def __iter__(self) -> Iterator[Batch]:
         n_answers, n_all = self.problem.n_answers, len(self.places)
-        answers, links = self._parts(n_answers), self._parts(n_all - n_answers)
+        run = (n_all - n_answers) // (MIXTURE * len(self))
+        answers, links = self._parts(n_answers), self._parts(n_all - n_answers, min(max(run, 1), RUN))
         for (numbers, points), of_answers, of_links in zip(
             self.x.batches(self.size, self.generator, self.team), answers, links, strict=True
         ):
             asked = torch.cat([of_answers, of_links + n_answers]).to(self.places.device)
             yield self._batch(points[self.is_free[numbers.cpu()]], asked, len(of_answers))
 
-    def _parts(self, count: int) -> tuple[Tensor, ...]:
-        """The numbers below ``count`` in a random order, a part for every batch, and of it the member's own share."""
-        parts = torch.randperm(count, generator=self.generator, device=self.generator.device).tensor_split(len(self))
-        return tuple(part[self.team.share(len(part))] for part in parts)
+    def _parts(self, count: int, run: int = 1) -> tuple[Tensor, ...]:
+        """The numbers below ``count`` in runs, in a random order: a part for every batch, of it a member's share."""
+        n_runs = -(-count // run)
+        runs = torch.randperm(n_runs, generator=self.generator, device=self.generator.device)
+        within = torch.arange(run, device=runs.device)
+        parts = []
+        for part in runs.tensor_split(len(self)):
+            own = part.sort().values[self.team.share(len(part))]  # what lies close together is one member's
+            numbers = (own[:, None] * run + within).flatten()
+            parts.append(numbers[numbers < count])
+        return tuple(parts)
 
     def _batch(self, free: Tensor, asked: Tensor, n_answers: int) -> Batch:
         rows, places = torch.unique(self.places[asked], return_inverse=True)

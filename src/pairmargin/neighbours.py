@@ -11,7 +11,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 from sklearn.neighbors import NearestNeighbors
+
+from .pairs.arithmetic import link_graph
 
 Array = NDArray[Any]
 
@@ -38,6 +41,13 @@ def neighbour_links(neighbours: Array) -> Array:
     one, other = np.repeat(np.arange(n), k), neighbours.ravel()
     key = np.unique(np.minimum(one, other) * n + np.maximum(one, other))
     return np.column_stack(np.divmod(key, max(n, 1)))
+
+
+def side_by_side(links: Array, n: int) -> Array:
+    """The links (l, 2) of n points in an order in which those about points that lie close stand together."""
+    place = np.empty(n, dtype=np.int64)
+    place[reverse_cuthill_mckee(link_graph(links, n), symmetric_mode=True)] = np.arange(n)
+    return np.asarray(links[np.argsort(place[links].min(1), kind="stable")])
 
 
 def _by_index(points: Array, k: int) -> tuple[Array, Array]:

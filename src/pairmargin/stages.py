@@ -30,7 +30,7 @@ from .checkpoint import NOTHING_KEPT, Checkpoint, Keeper, State
 from .consensus import Start, consensus_starts
 from .inputs import Input, Rows, ScaledRows, pieces
 from .labelling import asked_labels
-from .neighbours import nearest_neighbours, neighbour_links
+from .neighbours import nearest_neighbours, neighbour_links, side_by_side
 from .network import Layer, Network
 from .objective import Prices, Problem
 from .pairs import Pairs
@@ -205,8 +205,10 @@ class Stages:
         if self.team.rank > 0:
             return self.team.hand_out(None)
         points = sample.x.points(rows if is_large else slice(None))
-        found = rows[neighbour_links(nearest_neighbours(points, N_NEIGHBORS)[1])]
-        return self.team.hand_out(torch.from_numpy(found))
+        found = neighbour_links(nearest_neighbours(points, N_NEIGHBORS)[1])
+        if sample.rows is not None:  # there will be batches
+            found = side_by_side(found, len(rows))
+        return self.team.hand_out(torch.from_numpy(rows[found]))
 
     def _shared_starts(self, sample: Sample, layers: list[Layer], n_clusters: int | None) -> list[Network]:
         """The starts that the first member of a team finds, for everyone."""
