@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
 from .exceptions import FewDistinctPointsWarning, InvalidDataError, InvalidParameterError
@@ -125,6 +126,8 @@ def check_settings(settings: dict[str, Any], n_samples: int) -> None:
 
 def validated(estimator: Any, X: Any, *, reset: bool, accept_sparse: str | bool = False) -> Any:
     """X as float32 or float64 with all values finite; scikit-learn's own complaints in our error tree."""
+    if sp.issparse(X) and not accept_sparse:
+        raise InvalidDataError(f"X is a sparse {type(X).__name__}, but dense data is required; pass X.toarray()")
     try:
         data = validate_data(
             estimator,
