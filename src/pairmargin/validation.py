@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from .exceptions import FewDistinctPointsWarning, InvalidDataError, InvalidParameterError
 from .inputs import check_finite, first_rows
@@ -42,6 +42,8 @@ _RATE: Rule = ("a number above 0, or None for the default", lambda v: v is None 
 
 Rules = dict[str, Rule]
 
+SQUARED = 1e-15, 1e15  # numbers so small or large have no squares in float32
+LARGEST = 1e100  # number to calculate with, also in products of several
 AUTO = "auto"  # as many clusters as agree best with the answers
 
 SETTINGS: Rules = {
@@ -140,7 +142,27 @@ def validated(estimator: Any, X: Any, *, reset: bool, accept_sparse: str | bool 
     except ValueError as error:
         raise InvalidDataError(str(error)) from error
     check_finite(data)
-    return data
+    return _wide_enough(data)
+
+
+def checked_points(X: Any) -> Any:
+    """The same for points that no estimator is fitted to; sparse ones as CSR."""
+    try:
+        data = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
+    except ValueError as error:
+        raise InvalidDataError(str(error)) from error
+    check_finite(data)
+    return _wide_enough(data)
+
+
+def _wide_enough(data: Any) -> Any:
+    """The data, as float64 if float32 could not hold the squares of its numbers."""
+    values = data.data if sp.issparse(data) else data
+    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
+    if largest > LARGEST:
+        raise InvalidDataError(f"X has numbers up to {largest:g}, too large to calculate with; divide X by one of them")
+    lost = largest > 0 and not SQUARED[0] < largest < SQUARED[1]
+    return data.astype(np.float64) if lost and data.dtype == np.float32 else data
 
 
 def check_shape(estimator: Any, shape: tuple[int, int], *, reset: bool) -> None:
