@@ -133,7 +133,7 @@ def validated(estimator: Any, X: Any, *, reset: bool, accept_sparse: str | bool 
     try:
         data = validate_data(
             estimator,
-            X,
+            _native(X),
             reset=reset,
             accept_sparse=accept_sparse,
             dtype=[np.float64, np.float32],
@@ -148,11 +148,17 @@ def validated(estimator: Any, X: Any, *, reset: bool, accept_sparse: str | bool 
 def checked_points(X: Any) -> Any:
     """The same for points that no estimator is fitted to; sparse ones as CSR."""
     try:
-        data = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
+        data = check_array(_native(X), accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
     except ValueError as error:
         raise InvalidDataError(str(error)) from error
     check_finite(data)
     return _wide_enough(data)
+
+
+def _native(X: Any) -> Any:
+    """X in the byte order of this machine; scikit-learn would make double precision of any other."""
+    foreign = isinstance(X, np.ndarray) and not X.dtype.isnative
+    return X.astype(X.dtype.newbyteorder("=")) if foreign else X
 
 
 def _wide_enough(data: Any) -> Any:
