@@ -49,9 +49,7 @@ def one_round(attempt: Attempt, number: int) -> dict[str, str]:
 
 def _run(attempt: Attempt, number: int, phases: list[Phase]) -> None:
     @seed(number)
-    @settings(
-        max_examples=ROUND, deadline=None, database=None, phases=phases, suppress_health_check=list(HealthCheck)
-    )
+    @settings(max_examples=ROUND, deadline=None, database=None, phases=phases, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def cases(data: st.DataObject) -> None:
         with _in_time():

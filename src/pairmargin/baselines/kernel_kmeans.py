@@ -230,14 +230,15 @@ class KernelKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         own = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
         params = (self.kernel_params or {}) if callable(self.kernel) else own
         with np.errstate(over="ignore", invalid="ignore"):
-            kernel = pairwise_kernels(a, b, metric=self.kernel, filter_params=True, **params).astype(a.dtype, copy=False)
+            found = pairwise_kernels(a, b, metric=self.kernel, filter_params=True, **params)
+            kernel = np.asarray(found, dtype=a.dtype)
             largest = np.abs(kernel).max()
         if not largest < ROOM * np.finfo(a.dtype).max:
             raise InvalidDataError(
                 f"the kernel {self.kernel!r} has numbers up to {largest:g}, too large to calculate with; "
                 "divide X by its standard deviation"
             )
-        return np.asarray(kernel)
+        return kernel
 
     def _gram(self, data: Any) -> _Gram:
         """What the iterations need to know of the points."""
