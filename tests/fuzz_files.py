@@ -55,9 +55,7 @@ def by_atheris(kind: str, of_libfuzzer: list[str], folder: Path) -> None:
     for path in corpus(kind):
         (folder / "corpus").mkdir(exist_ok=True)
         (folder / "corpus" / path.name).write_bytes(path.read_bytes())
-    atheris.Setup(
-        [sys.argv[0], *of_libfuzzer, str(folder / "corpus")], lambda content: read(kind, content, folder)
-    )
+    atheris.Setup([sys.argv[0], *of_libfuzzer, str(folder / "corpus")], lambda content: read(kind, content, folder))
     atheris.Fuzz()
 
 

@@ -163,7 +163,7 @@ def _native(X: Any) -> Any:
 
 def _wide_enough(data: Any) -> Any:
     """The data, as float64 if float32 could not hold the squares of its numbers."""
-    values = data.data if sp.issparse(data) else data
+    values = data.data if hasattr(data, "indptr") else data
     largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
     if largest > LARGEST:
         raise InvalidDataError(f"X has numbers up to {largest:g}, too large to calculate with; divide X by one of them")
