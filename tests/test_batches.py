@@ -91,3 +91,12 @@ def test_batches_larger_than_the_data_are_one_step_for_all() -> None:
     whole = MaxMarginClustering(2, (4,), **settings).fit(X, pairs=pairs)
     batch = MaxMarginClustering(2, (4,), batch_size=80, **settings).fit(X, pairs=pairs)
     assert np.array_equal(whole.labels_, batch.labels_)
+
+
+def test_no_iteration_at_all_stays_at_the_start() -> None:
+    rng = np.random.default_rng(0)
+    X, pairs = rng.normal(size=(60, 3)), Pairs.from_lists([(0, 1)], [(2, 3)])
+    model = MaxMarginClustering(3, (4,), batch_size=16, max_iter=0, pretrain_epochs=1, n_init=2, random_state=0)
+    model.fit(X, pairs=pairs)
+    assert (model.n_iter_, len(model.history_)) == (0, 1)
+    assert np.isfinite(model.objective_)

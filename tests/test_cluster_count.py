@@ -13,6 +13,7 @@ from pairmargin.cluster_count import (
     _rand,
     _same_rate,
     clusters_to_use,
+    count_clusters,
     joined,
 )
 from pairmargin.pairs import Pairs, sample_pairs
@@ -116,3 +117,11 @@ def test_as_many_as_asked_where_classes_are_alike() -> None:
 def test_too_few_answers_change_nothing(pairs: Pairs) -> None:
     labels = {k: np.arange(40) % k for k in range(2, 21)}
     assert clusters_to_use(20, pairs, lambda k: [labels[k]]) == 20
+
+
+def test_clusters_that_all_disagree_with_the_answers_are_counted_too() -> None:
+    """No number of clusters does better than chance: every adjusted Rand index is below 0."""
+    labels = {k: np.arange(40) % k for k in range(2, 21)}
+    pairs = Pairs([(i, j) for i in range(0, 40, 2) for j in (i + 1, (i + 20) % 40)], [True, False] * 20)
+    found = count_clusters(pairs, lambda k: [labels[k]], 40)
+    assert found in labels

@@ -351,3 +351,20 @@ def test_refuses_pairs_that_do_not_fit():
         CMMC(3).fit(X, pairs=chain)
     for choice in ("drop", "keep"):
         assert CMMC(3, on_conflict=choice, random_state=0).fit(X, pairs=chain).labels_.shape == (150,)
+
+
+@pytest.mark.parametrize("n_distinct", [1, 2, 4])
+def test_fewer_distinct_points_than_clusters(n_distinct):
+    X = RandomState(0).standard_normal((n_distinct, 3))[np.arange(20) % n_distinct]
+    with pytest.warns(UserWarning, match=f"X has only {n_distinct} distinct points but n_clusters=5"):
+        model = CMMC(5, random_state=0).fit(X, pairs=Pairs.from_lists([(0, n_distinct)], [(0, 1)] * (n_distinct > 1)))
+    assert model.decision_function(X).shape[0] == 20
+    assert len(np.unique(model.labels_)) <= n_distinct
+
+
+def test_a_start_with_fewer_clusters_is_taken_as_it_is(wine, wine_pairs, monkeypatch):
+    """As where the answers call for fewer, and pieces of clusters were joined."""
+    monkeypatch.setattr(cmmc, "start_head", lambda points, k, *rest: start_head(points, k - 2, *rest))
+    model = CMMC(5, random_state=0).fit(wine[0], pairs=wine_pairs)
+    assert model.coef_.shape == (3, 13)
+    assert clustering_accuracy(wine[1], model.labels_) > 0.9

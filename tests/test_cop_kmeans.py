@@ -250,3 +250,12 @@ def test_same_seed_same_bits_dtype_and_unfitted(wine):
     assert one.cluster_centers_.dtype == np.float32
     with pytest.raises(NotFittedError):
         COPKMeans(3).predict(X)
+
+
+def test_fewer_groups_than_clusters():
+    """The answers join all points to two groups, so that four of six clusters stay empty."""
+    X = RandomState(0).standard_normal((12, 2))
+    pairs = Pairs.from_labels(np.arange(12) % 2)
+    model = COPKMeans(6, random_state=0).fit(X, pairs=pairs)
+    assert clustering_accuracy(np.arange(12) % 2, model.labels_) == 1
+    assert np.isfinite(model.cluster_centers_).all()

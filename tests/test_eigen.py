@@ -41,3 +41,14 @@ def test_are_those_of_the_largest_eigenvalues(
 
 def test_more_than_there_are_is_all_of_them() -> None:
     assert last_eigenvectors(symmetric(3), 5).shape == (3, 3)
+
+
+@pytest.mark.parametrize("n", range(10, 21))
+def test_of_points_that_are_all_tied_alike_none_is_missing(n: int) -> None:
+    """LAPACK's way to a few eigenvectors finds none of some such matrices, n = 16 among them, without a word."""
+    tied = np.ones((n, n)) - np.eye(n)
+    root = 1 / np.sqrt(tied.sum(1) * 1.001)
+    found = last_eigenvectors(root[:, None] * (tied + 0.001 * (n - 1) / n) * root, 2)
+    assert found.shape == (n, 2)
+    np.testing.assert_allclose(found.T @ found, np.eye(2), atol=1e-10)
+    np.testing.assert_allclose(np.abs(found[:, -1]), n**-0.5)

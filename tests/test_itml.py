@@ -140,3 +140,11 @@ def test_covariance_prior_whitens(wine):
 def test_settings_are_checked(setting, message):
     with pytest.raises(InvalidParameterError, match=message):
         ITML(**setting).fit([[0.0], [1.0]])
+
+
+@pytest.mark.parametrize("width", [1e9, 1e27])
+def test_weights_and_distances_of_any_size_bring_no_infinity(width):
+    """One column is far wider than the other, and no answer may be broken at all."""
+    X = np.array([[0, 0], [0, 1], [width, 0], [width, 1], [0, 2], [0, 3]])
+    pairs = Pairs([(0, 2), (1, 3), (0, 1), (2, 3)], [True, True, False, False], np.full(4, 1e30))
+    assert np.isfinite(ITML(max_iter=20).fit(X, pairs=pairs).components_).all()

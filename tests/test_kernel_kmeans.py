@@ -379,3 +379,9 @@ def test_refuses_what_is_no_kernel():
 def test_an_unfitted_model_says_so():
     with pytest.raises(NotFittedError):
         KernelKMeans().predict(random_points(0))
+
+
+def test_a_kernel_whose_numbers_are_too_large_is_refused():
+    X = 1e60 * np.random.RandomState(0).standard_normal((9, 2))
+    with pytest.raises(InvalidDataError, match="the kernel 'poly' has numbers up to inf, too large to calculate with"):
+        KernelKMeans(2, kernel="poly", random_state=0).fit(X)

@@ -333,3 +333,11 @@ def test_contradictions_and_unfitted_models(wine):
         MPCKMeans(3).fit(wine[0], pairs=Pairs.from_lists([(0, 1), (1, 2)], [(0, 2)]))
     with pytest.raises(NotFittedError):
         MPCKMeans(3).predict(wine[0])
+
+
+def test_metrics_of_a_scatter_that_is_all_but_flat_are_positive_definite():
+    """As answers leave it that outweigh everything else; the inverse of such a matrix need not be symmetric."""
+    turn = np.linalg.qr(np.random.RandomState(0).standard_normal((6, 6)))[0]
+    scatter = (turn * 10.0 ** np.linspace(0, 25, 6)) @ turn.T
+    metrics = FullMetrics.fitting(FullMetrics.lifted(scatter[None], 1e-3), np.array([10.0]))
+    assert np.isfinite(metrics.log_det).all()

@@ -76,7 +76,7 @@ def count_clusters(pairs: Pairs, runs_for: Callable[[int], Sequence[Array]], n_s
         best = max(rand, key=rand.__getitem__)
         if k >= 2 * best and k >= TRIED[2]:
             break
-    return min(tried for tried in rand if rand[tried] >= NEARLY * rand[best])
+    return min((tried for tried in rand if rand[tried] >= NEARLY * rand[best]), default=best)  # below 0, none may be
 
 
 def joined(labels: Array, pairs: Pairs) -> Array:

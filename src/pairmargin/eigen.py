@@ -15,11 +15,15 @@ def last_eigenvectors(matrix: Array, n_vectors: int, within: Array | None = None
     """Eigenvectors of a symmetric matrix with the largest eigenvalues, the largest last, (n, ≤ n_vectors).
 
     With ``within``, those of matrix·v = λ·within·v. LAPACK's way to a few of them gives up on some matrices with many
-    equal eigenvalues, as of graphs that the answers have cut into pieces; its way to all of them never does.
+    equal eigenvalues, as of graphs that the answers have cut into pieces, or finds none without a word; its way to all
+    of them never does.
     """
     n = len(matrix)
+    first = max(n - n_vectors, 0)
     try:
-        found = scipy.linalg.eigh(matrix, within, subset_by_index=(max(n - n_vectors, 0), n - 1))[1]
+        found = scipy.linalg.eigh(matrix, within, subset_by_index=(first, n - 1))[1]
+        if found.shape[1] == n - first:
+            return np.asarray(found)
     except scipy.linalg.LinAlgError:
-        found = scipy.linalg.eigh(matrix, within, driver="evd" if within is None else "gvd")[1][:, -n_vectors:]
-    return np.asarray(found)
+        pass
+    return np.asarray(scipy.linalg.eigh(matrix, within, driver="evd" if within is None else "gvd")[1][:, first:])

@@ -30,10 +30,10 @@ ROUNDING = 1e-6  # share of the largest score, below which a margin is none
 WIDEST = 1_000  # codes wider than this are first reduced to half as many principal components
 
 
-def code_spread(codes: Array) -> float:
-    """What to divide codes of mean 0 by, for a root mean square length of ``LENGTH``."""
+def code_spread(codes: Array, rounding: float = 1e-8) -> float:
+    """What to divide codes of mean 0 by, for a root mean square length of ``LENGTH``; shorter ones are all rounding."""
     length = float(np.sqrt((codes**2).sum(1).mean()))
-    return length / LENGTH if length > 1e-8 else 1.0  # shorter ones are all rounding
+    return length / LENGTH if length > rounding else 1.0
 
 
 def start_head(codes: Array, n_clusters: int, pairs: Pairs, init: str, rng: RandomState) -> tuple[Array, Array]:

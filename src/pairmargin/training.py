@@ -110,7 +110,8 @@ def train_in_batches(network: Network, batches: Batches, steps: Steps, watch: Wa
     """
     began, team = time.perf_counter(), watch.team
     course = Course(network, steps, watch, PATIENT_PASSES, batches.generator)
-    for epoch in range(course.iteration + 1, watch.max_iter + 1):
+    passes = range(course.iteration + 1, watch.max_iter + 1) if watch.max_iter else [0]  # 0 is the start, without steps
+    for epoch in passes:
         rows: History = []
         occupied = torch.zeros(len(network.head), dtype=torch.long, device="cpu")
         for x, problem in batches:
@@ -118,8 +119,9 @@ def train_in_batches(network: Network, batches: Batches, steps: Steps, watch: Wa
             terms, violated, step = objective_and_subgradient(scores, problem, network.squared_norm)
             rows.append(_row(epoch, terms, violated, scores, 0.0))
             occupied += torch.bincount(scores.argmax(1), minlength=len(occupied)).cpu()
-            course.n_steps += 1
-            steps(_gradients(network, x, step, problem, team), course.n_steps)
+            if epoch:
+                course.n_steps += 1
+                steps(_gradients(network, x, step, problem, team), course.n_steps)
         if course.is_over(_pass(rows, occupied, time.perf_counter() - began, team)):
             break
         course.keep()

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+import scipy.sparse as sp
+from sklearn.utils.validation import check_array, validate_data
 
 from .exceptions import FewDistinctPointsWarning, InvalidDataError, InvalidParameterError
 from .inputs import check_finite, first_rows
@@ -41,6 +42,8 @@ _RATE: Rule = ("a number above 0, or None for the default", lambda v: v is None 
 
 Rules = dict[str, Rule]
 
+SQUARED = 1e-15, 1e15  # numbers so small or large have no squares in float32
+LARGEST = 1e100  # number to calculate with, also in products of several
 AUTO = "auto"  # as many clusters as agree best with the answers
 
 SETTINGS: Rules = {
@@ -125,10 +128,12 @@ def check_settings(settings: dict[str, Any], n_samples: int) -> None:
 
 def validated(estimator: Any, X: Any, *, reset: bool, accept_sparse: str | bool = False) -> Any:
     """X as float32 or float64 with all values finite; scikit-learn's own complaints in our error tree."""
+    if sp.issparse(X) and not accept_sparse:
+        raise InvalidDataError(f"X is a sparse {type(X).__name__}, but dense data is required; pass X.toarray()")
     try:
         data = validate_data(
             estimator,
-            X,
+            _native(X),
             reset=reset,
             accept_sparse=accept_sparse,
             dtype=[np.float64, np.float32],
@@ -137,7 +142,33 @@ def validated(estimator: Any, X: Any, *, reset: bool, accept_sparse: str | bool 
     except ValueError as error:
         raise InvalidDataError(str(error)) from error
     check_finite(data)
-    return data
+    return _wide_enough(data)
+
+
+def checked_points(X: Any) -> Any:
+    """The same for points that no estimator is fitted to; sparse ones as CSR."""
+    try:
+        data = check_array(_native(X), accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False)
+    except ValueError as error:
+        raise InvalidDataError(str(error)) from error
+    check_finite(data)
+    return _wide_enough(data)
+
+
+def _native(X: Any) -> Any:
+    """X in the byte order of this machine; scikit-learn would make double precision of any other."""
+    foreign = isinstance(X, np.ndarray) and not X.dtype.isnative
+    return X.astype(X.dtype.newbyteorder("=")) if foreign else X
+
+
+def _wide_enough(data: Any) -> Any:
+    """The data, as float64 if float32 could not hold the squares of its numbers."""
+    values = data.data if hasattr(data, "indptr") else data
+    largest = max(float(values.max(initial=0)), -float(values.min(initial=0)))
+    if largest > LARGEST:
+        raise InvalidDataError(f"X has numbers up to {largest:g}, too large to calculate with; divide X by one of them")
+    lost = largest > 0 and not SQUARED[0] < largest < SQUARED[1]
+    return data.astype(np.float64) if lost and data.dtype == np.float32 else data
 
 
 def check_shape(estimator: Any, shape: tuple[int, int], *, reset: bool) -> None:

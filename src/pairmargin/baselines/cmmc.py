@@ -73,7 +73,7 @@ class CMMC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of clusters K.
+        Largest number of clusters K. Fewer are used where there are fewer distinct points or the answers call for it.
     init : {"pairs", "k-means", "random"}, default="pairs"
         Where the head starts: k-means in a space shaped by the must-links, k-means on the points, or at random.
     weight_penalty : float, default=0.02
@@ -94,7 +94,7 @@ class CMMC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of every point.
-    coef_, intercept_ : ndarray of shape (n_clusters, n_features), (n_clusters,)
+    coef_, intercept_ : ndarray of shape (k, n_features), (k,)
         ``scores = X @ coef_.T + intercept_``.
     objective_ : float
         The objective at the end; its norm is of the head for points of mean 0 and root mean square length 2.
@@ -177,12 +177,12 @@ class CMMC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         warn_if_few_distinct(data, self.n_clusters)
         mean = data.mean(0, dtype=np.float64)
         points = data - mean
-        spread = code_spread(points)
+        spread = code_spread(points, rounding=float(np.finfo(data.dtype).eps * np.abs(data).max()))
         points /= spread
         rng = check_random_state(self.random_state)
         head = np.column_stack(start_head(points, self.n_clusters, pairs, self.init, rng))
         points = points.astype(data.dtype, copy=False)
-        objective = Objective(points, pairs, self.n_clusters, self.free_weight, self.weight_penalty)
+        objective = Objective(points, pairs, len(head), self.free_weight, self.weight_penalty)
         head, self.history_ = concave_convex(objective, head, max_iter=self.max_iter, tol=self.tol)
         self.coef_ = (head[:, :-1] / spread).astype(data.dtype)
         self.intercept_ = (head[:, -1] - head[:, :-1] @ mean / spread).astype(data.dtype)
@@ -196,7 +196,7 @@ class CMMC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.decision_function(X).argmax(1))
 
     def decision_function(self, X: ArrayLike) -> Array:
-        """Scores of shape (n_samples, n_clusters)."""
+        """Scores of shape (n_samples, k), one column for each of the k ≤ n_clusters clusters that are in use."""
         check_is_fitted(self)
         return self._scores(validated(self, X, reset=False))
 

@@ -23,6 +23,7 @@ from ..pairs import Pairs
 from ..validation import NOT_NEGATIVE, POSITIVE, Rules, check_rules, integer, one_of
 from .mahalanobis import Array, MahalanobisMetric, differences, not_coincident, power
 
+ROUNDING = float(np.finfo(np.float64).eps)
 SAMPLE = 1_000  # the bounds are read off the distances of no more points than this
 
 
@@ -163,13 +164,16 @@ def _sweep(metric: Array, apart: Array, sign: Array, gamma: Array, slack: Array,
     for k, difference in enumerate(apart):
         image = dsymv(1.0, metric, difference)
         squared = difference @ image  # line 3.2
+        if squared <= 0:  # but for rounding it is not: must-links have made this direction as short as can be told
+            continue
         wanted = sign[k] * gamma[k] / (gamma[k] + 1) * (1 / squared - 1 / slack[k])
         step = min(dual[k], wanted)  # line 3.4
         if step == 0:  # this one holds with room to spare
             continue
         signed = sign[k] * step
-        metric = dsyr(signed / (1 - signed * squared), image, a=metric, overwrite_a=True)  # lines 3.5, 3.8
-        slack[k] *= gamma[k] / (gamma[k] + signed * slack[k])  # line 3.6
+        left = max(1 - signed * squared, ROUNDING)  # above 0 but for rounding, as what slack is divided by
+        metric = dsyr(signed / left, image, a=metric, overwrite_a=True)  # lines 3.5, 3.8
+        slack[k] *= gamma[k] / max(gamma[k] + signed * slack[k], ROUNDING * gamma[k])  # line 3.6
         dual[k] -= step  # line 3.7
     return metric
 

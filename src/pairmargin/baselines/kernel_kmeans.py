@@ -51,6 +51,7 @@ logger = logging.getLogger("pairmargin")
 Array = NDArray[Any]
 Kernel = str | Callable[[Array, Array], float]
 
+ROOM = 1e-6  # share of the largest number there is that a kernel may have: they are added up
 BLOCK = 512  # rows of the kernel that are worked out at a time
 KERNELS = ("precomputed", *kernel_metrics())
 
@@ -228,7 +229,16 @@ class KernelKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             return np.asarray(a)
         own = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
         params = (self.kernel_params or {}) if callable(self.kernel) else own
-        return np.asarray(pairwise_kernels(a, b, metric=self.kernel, filter_params=True, **params), dtype=a.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = pairwise_kernels(a, b, metric=self.kernel, filter_params=True, **params)
+            kernel = np.asarray(found, dtype=a.dtype)
+            largest = np.abs(kernel).max()
+        if not largest < ROOM * np.finfo(a.dtype).max:
+            raise InvalidDataError(
+                f"the kernel {self.kernel!r} has numbers up to {largest:g}, too large to calculate with; "
+                "divide X by its standard deviation"
+            )
+        return kernel
 
     def _gram(self, data: Any) -> _Gram:
         """What the iterations need to know of the points."""

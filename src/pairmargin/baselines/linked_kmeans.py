@@ -60,7 +60,7 @@ def cluster_means(points: Array, weight: Array, labels: Array, cost: Array) -> A
     means: Array = members @ (points * weight[:, None]) / np.maximum(size, 1)[:, None]
     empty = np.flatnonzero(size == 0)
     dearest = np.argsort(-paid(cost, labels), kind="stable")
-    means[empty] = points[dearest[: len(empty)]]
+    means[empty] = points[np.resize(dearest, len(empty))]  # over again if there are fewer points than clusters
     return means
 
 

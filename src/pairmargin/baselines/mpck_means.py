@@ -45,6 +45,7 @@ from ..validation import (
 )
 from .linked_kmeans import Array, Fit, Prices, cluster_means, descend, linked_start, membership, squared_distances
 
+LEAST = 1e-7  # share of its largest eigenvalue, below which a matrix has no inverse that is positive definite too
 N_FAR = 20  # points that lie far apart, among whose pairs the longest is looked for
 
 RULES: Rules = {
@@ -117,7 +118,9 @@ class FullMetrics:
     @staticmethod
     def lifted(scatter: Array, by: float) -> Array:
         value, vector = np.linalg.eigh(scatter)
-        return np.asarray((vector * (np.maximum(value, 0) + by)[:, None]) @ vector.transpose(0, 2, 1))
+        value = np.maximum(value, 0) + by
+        value = np.maximum(value, LEAST * value.max(axis=1, keepdims=True))
+        return np.asarray((vector * value[:, None]) @ vector.transpose(0, 2, 1))
 
     @cached_property
     def _factor(self) -> Array:  # (K, d, d)

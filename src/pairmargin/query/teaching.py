@@ -48,7 +48,8 @@ def ask_what_teaches_most(view: View, known: Known, n: int, rng: RandomState) ->
 
 def _point(view: View, known: Known, cores: Cores, is_open: Array, seen: Array) -> tuple[float, tuple[int, int]]:
     """The best question about a point beside a core, and what it is worth."""
-    worth: Array = teaching(view.likeness, cores.doubt, seen) / expected_questions(cores.chance)
+    questions = expected_questions(cores.chance)  # none for a point that is known to be different from all cores
+    worth: Array = teaching(view.likeness, cores.doubt, seen) / np.where(questions > 0, questions, 1)
     chance = np.where(is_open & ~cores.is_settled[:, None], cores.chance, 0)
     worth = np.bincount(known.group, worth)[known.group]  # one answer tells where all of a group belong
     i = int(np.where(chance.max(1) > 0, worth, -1).argmax())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -12,7 +13,7 @@ import torch
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
@@ -21,6 +22,7 @@ from ..inputs import Input, Scaling
 from ..kmeans import kmeans
 from ..start import code_spread, nearest_mean_head
 from ..trust import USUAL_SHARPNESS, chances, median_margin
+from ..validation import checked_points
 
 Array = NDArray[Any]
 
@@ -72,7 +74,7 @@ class View:
     @classmethod
     def of_data(cls, X: ArrayLike, n_clusters: int, random_state: int | RandomState | None = None) -> View:
         """What k-means makes of X."""
-        data = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        data = checked_points(X)
         rng = check_random_state(random_state)
         scaled = cast(Input, Scaling.learn(data, "auto").apply(data, torch.device("cpu")))
         codes = np.asarray(scaled.points(), dtype=np.float64)
@@ -105,7 +107,9 @@ class View:
 
         Two points are as similar as the share of the trees in which they reach the same leaf (Xiong, Azimi, Fern 2014).
         """
-        forest = RandomForestClassifier(N_TREES, random_state=0).fit(self.codes, self.scores.argmax(1))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)  # few points, many clusters
+            forest = RandomForestClassifier(N_TREES, random_state=0).fit(self.codes, self.scores.argmax(1))
         leaf = forest.apply(self.codes) + np.arange(N_TREES) * 2 * len(self.codes)  # a tree has fewer nodes than 2n
         column = np.unique(leaf, return_inverse=True)[1].ravel()
         row = np.repeat(np.arange(len(leaf)), N_TREES)

@@ -58,7 +58,11 @@ class TextTable:
         usual = "," if path.suffix.lower() == ".csv" else "\t"
         separator = _separator(path, sample, given or usual, fixed=given is not None)
         rows = _rows(sample, separator)
-        skip = next(k for k, row in enumerate(rows) if row)
+        skip = next((k for k, row in enumerate(rows) if row), None)
+        if skip is None:
+            raise InvalidDataError(
+                f"{path.name} begins with empty lines alone; it should have column names and one row for each item"
+            )
         names, headless = _names(rows[skip])
         notes = [] if separator in (given, usual) else [f"{path.name} is separated by {SEPARATORS[separator]}."]
         if headless:
@@ -214,7 +218,7 @@ def _separator(path: Path, sample: str, usual: str, *, fixed: bool) -> str:
         widths = {len(row) for row in _rows(sample, separator) if row}
         return widths.pop() if len(widths) == 1 else 1
 
-    if len(next(filter(None, _rows(sample, usual)))) > 1:
+    if len(next(filter(None, _rows(sample, usual)), [])) > 1:
         return usual
     best = max(SEPARATORS, key=width)
     if width(best) == 1:

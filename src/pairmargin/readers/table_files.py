@@ -53,7 +53,7 @@ class ArrowFile:
         arrow = need("pyarrow", f"reading {path.name}")
         try:
             names = cls(path, [], []).source().schema_arrow.names
-        except (arrow.ArrowException, OSError) as error:
+        except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
             raise InvalidDataError(
                 f"{path.name} is damaged or no {_form(path)} file ({error}); save it again"
             ) from error
@@ -85,8 +85,10 @@ class ArrowFile:
 
         try:
             for batch in self.source().iter_batches(batch_size=rows, columns=columns):
-                yield batch.select(columns)
-        except (pa.ArrowException, OSError) as error:
+                chosen = batch.select(columns)
+                chosen.validate(full=True)  # text that is no UTF-8 would only show when it is looked at
+                yield chosen
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise InvalidDataError(f"{self.path.name} is damaged ({error}); save it again") from error
 
     def place(self, row: int) -> str:
