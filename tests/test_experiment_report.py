@@ -16,7 +16,7 @@ from html_page import Page
 from scipy import stats
 
 import pairmargin
-from pairmargin.exceptions import ExperimentError, InvalidParameterError
+from pairmargin.exceptions import ExperimentError, OutputError
 from pairmargin.experiments import figures, report, tables
 from pairmargin.experiments.report import build_report, missing_cells, rows_of, write_report
 from pairmargin.experiments.specs import EXPERIMENTS, METHODS, PRINTED
@@ -100,7 +100,7 @@ def test_folder_without_results_is_refused(tmp_path: Path) -> None:
 
 def test_page_that_cannot_be_written_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pairmargin.report.os.access", lambda *_: False)
-    with pytest.raises(InvalidParameterError, match=r"report\.html cannot be written: no permission"):
+    with pytest.raises(OutputError, match=r"report\.html cannot be written: no permission"):
         write_report(folder)
 
 

@@ -15,7 +15,7 @@ from PIL import Image
 
 import pairmargin
 from pairmargin import demo
-from pairmargin.exceptions import InvalidParameterError
+from pairmargin.exceptions import OutputError
 from pairmargin.report import (
     Answers,
     Chart,
@@ -287,13 +287,13 @@ def test_writing_leaves_other_files_alone(tmp_path: Path) -> None:
 
 def test_folder_in_place_of_the_page_is_refused(tmp_path: Path) -> None:
     (tmp_path / "index.html").mkdir()
-    with pytest.raises(InvalidParameterError, match=r"index\.html is a folder there; choose another folder"):
+    with pytest.raises(OutputError, match=r"index\.html cannot be written: there is a folder of that name; choose"):
         make_folder(tmp_path)
 
 
 def test_folder_without_permission_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pairmargin.report.os.access", lambda *_: False)
-    with pytest.raises(InvalidParameterError, match="no permission to write there; choose another folder"):
+    with pytest.raises(OutputError, match="no permission to write there; choose another place"):
         write(every_block("new"), tmp_path)
 
 
@@ -301,6 +301,10 @@ def test_disk_that_fails_while_writing_is_told(tmp_path: Path, monkeypatch: pyte
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
+    page = write(every_block("old"), tmp_path)
+    before = page.read_bytes()
     monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(InvalidParameterError, match="No space left on device"):
+    with pytest.raises(OutputError, match="no space left on device"):
         write(every_block("new"), tmp_path)
+    assert page.read_bytes() == before  # the old page stays whole
+    assert list(tmp_path.iterdir()) == [page]

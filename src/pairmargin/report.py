@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .exceptions import InvalidParameterError
+from .writing import new_file, refusals
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -285,19 +285,17 @@ def make_folder(folder: str | os.PathLike[str], file: str = FILE) -> Path:
     folder : Path
     """
     page = Path(folder) / file
-    try:
+    with refusals(page):
         page.parent.mkdir(parents=True, exist_ok=True)
         if page.is_dir():
-            raise IsADirectoryError(0, f"{file} is a folder there")
+            raise IsADirectoryError(0, "there is a folder of that name")
         if not os.access(page if page.exists() else page.parent, os.W_OK):
             raise PermissionError(0, "no permission to write there")
-    except OSError as error:
-        raise _unwritable(page, error) from error
     return page.parent
 
 
 def write(report: Report, folder: str | os.PathLike[str], file: str = FILE) -> Path:
-    """Write a report as one page; other files in the folder are left alone.
+    """Write a report as one page, all or nothing; other files in the folder are left alone.
 
     Parameters
     ----------
@@ -313,15 +311,9 @@ def write(report: Report, folder: str | os.PathLike[str], file: str = FILE) -> P
         The file.
     """
     page = make_folder(folder, file) / file
-    try:
-        page.write_text(render(report), encoding="utf-8")
-    except OSError as error:
-        raise _unwritable(page, error) from error
+    with new_file(page) as beside, refusals(page):
+        beside.write_text(render(report), encoding="utf-8")
     return page
-
-
-def _unwritable(page: Path, error: OSError) -> InvalidParameterError:
-    return InvalidParameterError(f"{page} cannot be written: {error.strerror or error}; choose another folder")
 
 
 def _png(ink: Floats) -> bytes:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from ..exceptions import ExperimentError
 from ..report import Judgement, Judgements, Pictures, Report, Section, Table, make_folder, write
+from ..writing import new_file
 from . import figures, leaderboard_report, questions_report
 from .claims import RIVALS, SLIGHT, SUBJECTS, Finding, judge
 from .leaderboard import Leaderboard
@@ -93,7 +94,8 @@ def write_report(results: str | os.PathLike[str]) -> Path:
         questions_report.save(asked, folder / "figures")
         tables[questions_report.NAME] = [questions_report.table(asked)]
     for name, halves in tables.items():
-        (folder / f"{name}.md").write_text("\n".join(map(markdown, halves)), encoding="utf-8")
+        with new_file(folder / f"{name}.md") as beside:
+            beside.write_text("\n".join(map(markdown, halves)), encoding="utf-8")
     return write(report, folder, FILE)
 
 

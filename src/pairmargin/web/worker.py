@@ -48,7 +48,6 @@ class BackgroundLearner:
         self, X: Any, out: Path, random_state: int, settings: dict[str, Any], strategy: str, on_done: OnDone
     ) -> None:
         self._out, self._on_done, self._n_items = out, on_done, int(X.shape[0])
-        self.has_ended = False
         self._home = tempfile.TemporaryDirectory(prefix="pairmargin-", ignore_cleanup_errors=True)
         folder = Path(self._home.name)
         if hasattr(X, "tocsr"):
@@ -101,7 +100,6 @@ class BackgroundLearner:
                 self._on_done(Clustering.load(self._out / CLUSTERING, self._n_items), "")
             except PairMarginError as error:
                 self._on_done(None, str(error))
-        self.has_ended = True
         self._on_done(None, "the process that learns has ended; open the session again")
 
 
