@@ -8,6 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import product
 from threading import Barrier
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -356,7 +357,7 @@ def test_rate_follows_the_kind_of_units_unless_given() -> None:
 
 def test_seconds_are_those_of_the_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([10.0, 10.5, 20.0, 22.0])
-    monkeypatch.setattr("pairmargin.rbm.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("pairmargin.rbm.time", SimpleNamespace(perf_counter=lambda: next(clock)))
     settings = Pretraining(epochs=2)
     history = train_rbm(make_rbm(BINARY), DenseInput(torch.tensor(bars_and_stripes())), settings, generator(0))
     assert [row["seconds"] for row in history] == [0.5, 2.0]
