@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format docs build figures bench clean
+.PHONY: help demo test coverage mutants check format docs build figures bench clean
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "make %-9s %s\n", $$1, $$2}'
@@ -26,6 +26,17 @@ demo: $(READY) ## cluster handwritten digits from 100 answers; writes demo-repor
 
 test: $(READY) ## run every test
 	$(BIN)/python -m pytest
+
+coverage: $(READY) ## run every test and list the lines that none of them reaches
+	rm -rf build/coverage
+	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --show-missing
+
+mutants: $(READY) ## change the code of objective, pairs and rbm in a thousand places, and list what no test notices
+	$(BIN)/python -m pip install --quiet -c constraints.txt mutmut
+	OMP_NUM_THREADS=1 $(BIN)/mutmut run --max-children 1
+	$(BIN)/mutmut results
 
 check: $(READY) ## lint and type-check
 	$(BIN)/ruff check .
@@ -52,4 +63,4 @@ bench: $(READY) ## measure speed and memory against the floor and against other 
 	$(BIN)/python benchmarks/bench.py
 
 clean: ## remove what make has made
-	rm -rf $(VENV) demo-report site build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) demo-report site build dist mutants src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -59,7 +59,7 @@ assert not heavy, heavy
 
 def test_the_first_help_needs_no_command_line_library() -> None:
     code = "import sys; from pairmargin.__main__ import main; main(); print(*sys.modules)"
-    line = [sys.executable, "-c", f"import sys; sys.path.insert(0, {HOME!r}); {code}", "--help"]
+    line = [sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, {HOME!r}); {code}", "--help"]
     done = subprocess.run(line, capture_output=True, encoding="utf-8", check=True)
     *said, modules = done.stdout.splitlines(keepends=True)
     assert "".join(said) == HELP

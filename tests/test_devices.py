@@ -23,7 +23,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from pairmargin import MaxMarginClustering, Pairs, sample_pairs
+from pairmargin import MaxMarginClustering, Pairs, estimator, sample_pairs
 from pairmargin.inputs import DenseInput, Scaling
 from pairmargin.network import Layer, Network
 from pairmargin.objective import (
@@ -74,6 +74,12 @@ def test_a_network_stays_where_it_is() -> None:
     gradients = net.gradients(x, torch.ones_like(scores), 0.1)
     assert [g.shape for g in gradients] == [p.shape for p in net.parameters]
     assert all_on(META, *gradients)
+
+
+def test_auto_is_the_accelerator_or_else_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    for there, wanted in ((None, torch.device("cpu")), (META, META)):
+        monkeypatch.setattr("torch.accelerator.current_accelerator", lambda there=there: there)
+        assert estimator._device("auto") == wanted
 
 
 def test_a_network_that_was_kept_comes_back_to_its_device() -> None:

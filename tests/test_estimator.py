@@ -495,6 +495,17 @@ def test_verbose_logs_and_callback_is_called(wine, caplog):
     assert rows[0]["layer"] == rows[0]["epoch"] == 1
 
 
+def test_verbose_reaches_who_has_set_up_no_logging(wine, monkeypatch, capsys):
+    logger = logging.getLogger("pairmargin")
+    monkeypatch.setattr(logger, "hasHandlers", lambda: False)  # pytest has set up one
+    before = logger.handlers.copy(), logger.level
+    MaxMarginClustering(3, 5, **QUICK).fit(wine[0])
+    assert capsys.readouterr().err == ""
+    MaxMarginClustering(3, 5, verbose=1, **QUICK).fit(wine[0])
+    assert "pretraining 1 layers on 178 x 13" in capsys.readouterr().err
+    assert (logger.handlers, logger.level) == before
+
+
 def test_callback_that_returns_true_ends_training_with_the_best_network_so_far(wine, wine_pairs):
     phases = []
 
@@ -570,6 +581,10 @@ def test_names_the_place_of_a_value_that_is_no_number(value, make, wine):
         ({"max_iter": -1}, "max_iter=-1 must be an integer, 0 or more"),
         ({"on_conflict": "ask"}, "on_conflict='ask' must be 'raise' or 'drop' or 'keep'"),
         ({"verbose": "loud"}, "verbose='loud' must be True, False or an integer"),
+        (
+            {"batch_size": 9, "balance_weight": 0.5},
+            "balance_weight=0.5 needs all points at once, not batch_size=9; leave",
+        ),
         ({"callback": 3}, "callback=3 must be callable or None"),
         ({"device": "abacus"}, "device='abacus' must be \"auto\" or a PyTorch device"),
         ({"solver": "subgradient", "weight_penalty": 0}, "weight_penalty=0 leaves the step"),

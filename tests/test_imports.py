@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -159,6 +160,18 @@ def test_no_two_rooms_import_each_other() -> None:
     except CycleError as error:
         pytest.fail(f"imports go round in a circle: {' → '.join(error.args[1])}")
     assert set(graph) <= set(order)
+
+
+def test_every_storey_holds_rooms_that_are_there() -> None:
+    rooms = [room for storey in STOREYS for room in storey]
+    assert sorted(rooms) == sorted({room_of(path) for path in files()})
+
+
+def test_the_page_on_architecture_has_the_same_rooms_in_the_same_storeys() -> None:
+    page = Path(__file__).parents[1] / "docs" / "architecture.md"
+    lines = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    told = [{name.strip("*/") for name in re.findall("`(.*?)`", line)} for line in lines if "`" in line]
+    assert told == [storey - {"__main__", "_version"} for storey in STOREYS]
 
 
 def test_importing_the_package_reads_neither_torch_nor_scikit_learn() -> None:

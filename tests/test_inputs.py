@@ -308,3 +308,25 @@ def test_products_in_half_the_bits_have_three_digits_and_the_type_of_the_data(dt
         ):
             assert found.dtype == full.x.dtype
             assert 0 < (found - wanted).abs().max() < 0.02 * wanted.abs().max()
+
+
+# Layers above data that stays on disk
+
+
+def test_what_layers_make_of_stored_rows_is_what_they_make_of_rows_in_memory() -> None:
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(11, 6)), [torch.tensor(rng.normal(size=shape)) for shape in ((6, 5), (5, 4), (4, 3))]
+    scaling = Scaling.learn(X, GAUSSIAN)
+    dense, stored = scaling.apply(X, CPU), scaling.apply(stored_rows(X), CPU)
+    for weight in weights:
+        bias = torch.arange(weight.shape[1], dtype=torch.float64)
+        dense, stored = dense.above(weight, bias), stored.above(weight, bias)
+        assert stored.shape == dense.shape
+        every, some = dense.rows(slice(None)), torch.tensor([7, 2, 2])
+        torch.testing.assert_close(stored.rows(slice(3, 9)), every[3:9])
+        torch.testing.assert_close(stored.rows(some), every[some])
+        torch.testing.assert_close(stored.subset(some).rows(slice(None)), every[some])
+        batches = list(stored.batches(4, torch.Generator().manual_seed(0)))
+        assert sorted(torch.cat([numbers for numbers, _ in batches]).tolist()) == list(range(11))
+        for numbers, rows in batches:
+            torch.testing.assert_close(rows, every[numbers])

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pairmargin.exceptions import InvalidDataError, InvalidPairsError
-from pairmargin.metrics import PairRoc, clustering_accuracy, pair_roc, reliability
+from pairmargin.metrics import PairRoc, clustering_accuracy, pair_roc, reliability, truth_scores
 from pairmargin.pairs import Pairs
 
 prove = settings(deadline=None, derandomize=True, max_examples=200)
@@ -31,6 +31,16 @@ def test_accuracy_is_that_of_the_best_matching(labels):
     true, pred = zip(*labels, strict=True)
     assert clustering_accuracy(true, pred) == pytest.approx(best_by_trying_all(true, pred))
     assert clustering_accuracy(true, pred) == pytest.approx(clustering_accuracy(pred, true))
+
+
+def test_clusters_are_scored_on_the_points_that_have_a_label():
+    truth = np.array(["a", None, "a", "b", "b", None], dtype=object)
+    cluster = np.array([0, 1, 0, 1, 0, 0])
+    found = truth_scores(truth, cluster)
+    assert found["accuracy"] == clustering_accuracy(["a", "a", "b", "b"], [0, 0, 1, 0]) == 0.75
+    assert found["adjusted_rand"] == pytest.approx(0)  # of the 6 pairs as many agree as by chance
+    assert found["normalized_mutual_information"] == pytest.approx(0.3437, abs=1e-4)
+    assert truth_scores(truth[[1, 5]], cluster[[1, 5]]) == {}
 
 
 def test_names_of_clusters_do_not_matter():

@@ -296,6 +296,16 @@ def test_assignments_reach_the_maxima_even_with_ties(case: Case) -> None:
         assert apart[first, second] == float(found.different[row]) == max(apart.values())
 
 
+def test_assignments_are_the_same_however_few_are_looked_at_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = random_case(1, 5, n_points=12, n_answers=20)
+    scores, index = torch.tensor(case.scores), torch.tensor([(i, j) for i, j, *_ in case.answers])
+    at_once = assignments(scores, index)
+    for few in (1, 10, 11):  # a pair at a time, though it has five scores; two; two, with one over
+        monkeypatch.setattr("pairmargin.objective.AT_ONCE", few)
+        for found, wanted in zip(assignments(scores, index), at_once, strict=True):
+            assert torch.equal(found, wanted)
+
+
 # What cannot matter
 
 

@@ -42,6 +42,19 @@ def test_closure_equals_naive_reasoning(answers):
     assert np.array_equal(closed.index, Pairs(closed.index, closed.same).index)
 
 
+@prove
+@given(any_answers, any_answers)
+def test_is_in_finds_the_answers_that_others_give_too(ours, theirs):
+    one, other = build(ours), build(theirs)
+    assert one.is_in(other).tolist() == [answer in as_dict(other) for answer in as_dict(one)]
+
+
+def test_is_in_tells_rows_far_apart_from_others():
+    far, near = Pairs([(2**31, 2**32 - 1)], [True]), Pairs([(0, 2**32 - 1)], [True])
+    assert far.is_in(far).tolist() == [True]
+    assert far.is_in(near).tolist() == [False]  # products of such numbers do not fit in 64 bits
+
+
 def test_closure_of_rows_far_apart():
     closed = Pairs.from_lists(must_link=[(10**12, 5), (5, 2)], cannot_link=[(10**12, 10**15)]).closure()
     assert closed.must_link.tolist() == [[2, 5], [2, 10**12], [5, 10**12]]

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from dataclasses import dataclass, field
 from itertools import product
+from threading import Barrier
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +17,10 @@ import torch
 from scipy.special import expit, logsumexp
 from torch import Tensor
 
+from pairmargin.checkpoint import Keeper, State
 from pairmargin.inputs import BINARY, GAUSSIAN, DenseInput
 from pairmargin.rbm import RBM, Chance, Pretraining, pretrain, train_rbm
+from pairmargin.team import Team
 
 KINDS = pytest.mark.parametrize("visible", [BINARY, GAUSSIAN])
 N_VISIBLE, N_HIDDEN = 4, 3
@@ -343,8 +351,98 @@ def test_weight_decay_alone_shrinks_the_couplings() -> None:
 
 
 def test_rate_follows_the_kind_of_units_unless_given() -> None:
-    assert Pretraining().rate(BINARY) > Pretraining().rate(GAUSSIAN) > 0
+    assert (Pretraining().rate(BINARY), Pretraining().rate(GAUSSIAN)) == (0.1, 0.01)
     assert Pretraining(learning_rate=0.7).rate(BINARY) == Pretraining(learning_rate=0.7).rate(GAUSSIAN) == 0.7
+
+
+def test_seconds_are_those_of_the_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([10.0, 10.5, 20.0, 22.0])
+    monkeypatch.setattr("pairmargin.rbm.time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    settings = Pretraining(epochs=2)
+    history = train_rbm(make_rbm(BINARY), DenseInput(torch.tensor(bars_and_stripes())), settings, generator(0))
+    assert [row["seconds"] for row in history] == [0.5, 2.0]
+
+
+# Stopped, and in a team
+
+
+class MemoryKeeper(Keeper):
+    """Keeps everything in memory, every third epoch."""
+
+    def __init__(self) -> None:
+        self.states: dict[int, State] = {}
+
+    def load(self) -> State | None:
+        return deepcopy(self.states[max(self.states)]) if self.states else None
+
+    def is_due(self, iteration: int) -> bool:
+        return iteration % 3 == 0
+
+    def save(self, tensors: Mapping[str, Sequence[Tensor]], facts: dict[str, Any]) -> None:
+        self.states[len(facts["history"])] = deepcopy(
+            State({name: list(each) for name, each in tensors.items()}, facts)
+        )
+
+
+@KINDS
+def test_training_that_was_stopped_goes_on_to_the_same_bits(visible: str) -> None:
+    data, settings = (
+        DenseInput(torch.tensor(two_clouds(0, n=7))),
+        Pretraining(epochs=8, batch_size=3, learning_rate=0.1),
+    )
+    whole, kept = make_rbm(visible), MemoryKeeper()
+    history = train_rbm(whole, data, settings, generator(3), keeper=kept)
+    assert list(kept.states) == [3, 6, 8]  # when it is due, and at the end
+    for stopped_at in (3, 6, 8):
+        again, source, keeper = make_rbm(visible, seed=1), generator(4), MemoryKeeper()
+        keeper.states = {stopped_at: kept.states[stopped_at]}
+        seen: list[dict[str, Any]] = []
+        rows = train_rbm(again, data, settings, source, seen.append, keeper=keeper)
+        assert [row["epoch"] for row in seen] == list(range(stopped_at + 1, 9))  # what is done is not done again
+        assert [row["reconstruction_error"] for row in rows] == [row["reconstruction_error"] for row in history]
+        for found, wanted in zip(numbers(again), numbers(whole), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
+@dataclass(frozen=True)
+class ThreadTeam(Team):
+    """A member of a team that works in threads; what they add up passes through a table that all can see."""
+
+    table: dict[int, list[Tensor]] = field(default_factory=dict)
+    barrier: Barrier | None = None
+
+    def add_up(self, tensors: Sequence[Tensor]) -> None:
+        assert self.barrier is not None
+        self.table[self.rank] = [tensor.clone() for tensor in tensors]
+        self.barrier.wait(60)
+        for tensor, parts in zip(
+            tensors, zip(*(self.table[rank] for rank in range(self.size)), strict=True), strict=True
+        ):
+            tensor.copy_(sum(parts))
+        self.barrier.wait(60)
+
+
+@pytest.mark.parametrize("cd_steps", [1, 2])
+@KINDS
+def test_a_team_takes_the_steps_that_one_alone_would(visible: str, cd_steps: int) -> None:
+    data = DenseInput(torch.tensor(two_clouds(0, n=11)))
+    settings = Pretraining(epochs=7, batch_size=4, cd_steps=cd_steps, learning_rate=0.1, weight_decay=0.1)
+    alone = make_rbm(visible)
+    expected = train_rbm(alone, data, settings, generator(2))
+    table: dict[int, list[Tensor]] = {}
+    barrier = Barrier(3)
+
+    def work(rank: int) -> tuple[RBM, list[dict[str, Any]]]:
+        rbm, team = make_rbm(visible), ThreadTeam(rank, 3, table, barrier)
+        return rbm, train_rbm(rbm, data, settings, generator(2), team=team)
+
+    with ThreadPoolExecutor(3) as pool:
+        members = list(pool.map(work, range(3)))
+    for rbm, history in members:
+        for found, wanted in zip(numbers(rbm), numbers(alone), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+        errors = [row["reconstruction_error"] for row in history]
+        np.testing.assert_allclose(errors, [row["reconstruction_error"] for row in expected], rtol=1e-9)
 
 
 # The stack

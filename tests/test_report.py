@@ -301,6 +301,10 @@ def test_disk_that_fails_while_writing_is_told(tmp_path: Path, monkeypatch: pyte
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
+    page = write(every_block("old"), tmp_path)
+    before = page.read_bytes()
     monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(OutputError, match="no space left on device"):
         write(every_block("new"), tmp_path)
+    assert page.read_bytes() == before  # the old page stays whole
+    assert list(tmp_path.iterdir()) == [page]

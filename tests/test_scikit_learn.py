@@ -29,6 +29,7 @@ from pairmargin import (
     clustering_accuracy,
     sample_pairs,
 )
+from pairmargin.exceptions import FewDistinctPointsWarning
 
 OURS = MaxMarginClustering(3, 5, pretrain_epochs=2, max_iter=5, random_state=0)
 METRICS = [KISSME(), ITML(), XingMetric()]
@@ -78,6 +79,14 @@ def test_pairs_reach_a_step_of_a_pipeline_by_its_request(estimator, wine, scaled
         else:
             np.testing.assert_allclose(pipeline.fit_transform(X, pairs=pairs), pipeline.transform(X))
     np.testing.assert_allclose(result(pipeline[-1], scaled), result(clone(estimator).fit(scaled, pairs=pairs), scaled))
+
+
+@pytest.mark.parametrize("estimator", [OURS, *CLUSTERERS], ids=lambda e: type(e).__name__)
+def test_a_warning_points_at_the_line_that_called_fit(estimator):
+    X = np.repeat([[0.0, 1.0], [1.0, 0.0]], 3, axis=0)
+    with pytest.warns(FewDistinctPointsWarning) as caught:
+        clone(estimator).fit(X)
+    assert caught[0].filename == __file__
 
 
 @each

@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-import torch
 from numpy.random import RandomState
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 from .exceptions import CheckpointError
-from .team import ALONE, Team
+from .team import ALONE, Team, chance_of, set_chance
 from .writing import new_file, refusals
 
 FORMAT = "pairmargin checkpoint 1"
@@ -132,7 +130,7 @@ class Checkpoint:
         keeper = self.stage(name)
         state = keeper.load()
         if state is not None:
-            set_chance(rng, state)
+            set_chance(rng, state.tensors["rng"][0])
             return unpack(state)
         result = work()
         tensors, facts = pack(result)
@@ -182,15 +180,3 @@ def _differences(then: dict[str, Any], now: dict[str, Any]) -> list[str]:
     if then["data"] != now["data"]:
         found.append("its data or its answers are others")
     return found
-
-
-def chance_of(rng: RandomState) -> Tensor:
-    """What a random state will draw, as a tensor."""
-    _, keys, *rest = rng.get_state(legacy=True)
-    return torch.from_numpy(np.concatenate([keys, rest]))
-
-
-def set_chance(rng: RandomState, state: State) -> None:
-    """Let a random state draw what it would have drawn after a stage."""
-    *keys, place, has_gauss, gauss = state.tensors["rng"][0].tolist()
-    rng.set_state(("MT19937", np.array(keys, dtype=np.uint32), int(place), int(has_gauss), gauss))

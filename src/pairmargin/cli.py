@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from . import cli_data, cli_experiment, cli_files, cli_label
 from ._version import __version__
 from .cli_help import HELP
+from .cli_progress import counting_bars
 from .exceptions import (
     DatasetError,
     ExperimentError,
@@ -141,16 +142,7 @@ def _demo_table(result: Demo) -> Table:
 @contextmanager
 def _bars(console: Console) -> Iterator[OnStep]:
     """A bar for every stage; where there is no terminal to draw on, a line for every stage."""
-    from rich import progress
-
-    columns = (
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(bar_width=20),
-        progress.MofNCompleteColumn(),
-        progress.TextColumn("{task.fields[status]}"),
-        progress.TimeElapsedColumn(),
-    )
-    with progress.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+    with counting_bars(console) as bars:
         tasks: dict[str, TaskID] = {}
 
         def on_step(stage: str, row: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .cli_progress import counting_bars
 from .extras import missing
 
 if TYPE_CHECKING:
@@ -137,16 +138,7 @@ def _means(frame: pd.DataFrame) -> Table:
 @contextmanager
 def _bar(console: Console, name: str) -> Iterator[Callable[[Progress], None]]:
     """A bar that follows the cells; where there is no terminal to draw on, a line now and then."""
-    from rich import progress
-
-    columns = (
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(bar_width=20),
-        progress.MofNCompleteColumn(),
-        progress.TextColumn("{task.fields[status]}"),
-        progress.TimeElapsedColumn(),
-    )
-    with progress.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+    with counting_bars(console) as bars:
         task = bars.add_task(name, total=None, status="")
         said = -math.inf
 

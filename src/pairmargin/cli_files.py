@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as to_json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from .files import Evaluation
 
 READING = "How to read DATA"
-LEARNED = 20_000  # items that a fit looks at, if nothing is said
 SHOWN = 10  # notes; all of them are in run.json
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", show_default=False, help="A table, vectors, or a folder.")]
@@ -62,6 +61,11 @@ ArrayName = Annotated[str | None, _reading("The array with the vectors, of sever
 Encoding = Annotated[str | None, _reading("Of text tables and texts; else utf-8.", "NAME")]
 Separator = Annotated[str | None, _reading("Of text tables; else found out.", "CHARACTER")]
 Sheet = Annotated[str | None, _reading("Of an Excel file; else the first.", "NAME")]
+
+
+def given_options(**options: Any) -> dict[str, Any]:
+    """Those that the user gave, for `read_items`."""
+    return {name: value for name, value in options.items() if value is not None and value is not False}
 
 
 def fit(
@@ -114,21 +118,21 @@ def fit(
     from . import MaxMarginClustering
     from .cli_progress import progress
     from .files import fit_files, write_result
+    from .files.fitting import SAMPLE
     from .files.outputs import OUTPUTS, record
     from .team import launched
     from .writing import check_apart, new_folder, refusals
 
-    given: dict[str, Any] = {"id": id, "text": text, "columns": columns, "exclude": exclude, "truth": truth}
-    given |= {"kind": kind, "embed": embed, "size": size, "colour": colour or None, "array": array}
-    given |= {"encoding": encoding, "separator": separator, "sheet": sheet}
-    options = {name: value for name, value in given.items() if value is not None}
+    options = given_options(id=id, text=text, columns=columns, exclude=exclude, kind=kind, embed=embed, size=size)
+    options |= given_options(colour=colour, array=array, encoding=encoding, separator=separator, sheet=sheet)
+    options |= given_options(truth=truth)
     folder = out or Path(f"{data.resolve().stem}-clusters")
     for name in OUTPUTS:
         check_apart(folder / name, data, pairs)
     settings: dict[str, Any] = {"on_conflict": on_conflict, "random_state": seed, "batch_size": batch_size}
     settings["checkpoint"] = None if checkpoint is None else str(checkpoint)
     model = MaxMarginClustering(_number_of(clusters), **settings)
-    n_learned = (0 if batch_size else LEARNED) if sample is None else sample
+    n_learned = (0 if batch_size else SAMPLE) if sample is None else sample
     errors = _console(stderr=True)
     with launched(patience) as team:
         if team.rank > 0:  # it works for the first one, who writes and tells
@@ -217,13 +221,8 @@ def _warnings(console: Console, as_json: bool) -> Iterator[None]:
 @contextmanager
 def _counter(console: Console, as_json: bool) -> Iterator[Any]:
     """A line on a terminal that counts items."""
-    with console.status("Reading") if console.is_terminal and not as_json else _nothing() as status:
+    with console.status("Reading") if console.is_terminal and not as_json else nullcontext() as status:
         yield None if status is None else lambda n: status.update(f"{n:,} items")
-
-
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield None
 
 
 def _tell_notes(notes: Sequence[str], console: Console) -> None:

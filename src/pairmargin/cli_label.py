@@ -23,6 +23,7 @@ from .cli_files import (
     Text,
     _console,
     _tell_notes,
+    given_options,
 )
 
 
@@ -70,9 +71,8 @@ def label(
     from .web.security import is_loopback, new_token
     from .web.serving import listening, open_session, serve
 
-    given = {"id": id, "text": text, "columns": columns, "exclude": exclude, "kind": kind, "embed": embed, "size": size}
-    given |= {"colour": colour or None, "array": array, "encoding": encoding, "separator": separator, "sheet": sheet}
-    options = {name: value for name, value in given.items() if value is not None}
+    options = given_options(id=id, text=text, columns=columns, exclude=exclude, kind=kind, embed=embed, size=size)
+    options |= given_options(colour=colour, array=array, encoding=encoding, separator=separator, sheet=sheet)
     folder = session or Path(f"{data.resolve().stem}-session")
     console = _console()
     with listening(host, port) as sock:

@@ -31,6 +31,20 @@ TRAINING = {"screen", "judge", "train", "revise"}  # a fit can be stopped there,
 EVERY = 10  # iterations that one line of JSON is enough for
 
 
+def counting_bars(console: Console) -> Progress:
+    """Bars with a count and a word on how it goes; nothing where there is no terminal to draw on."""
+    from rich import progress as rich
+
+    columns = (
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(bar_width=20),
+        rich.MofNCompleteColumn(),
+        rich.TextColumn("{task.fields[status]}"),
+        rich.TimeElapsedColumn(),
+    )
+    return rich.Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
 class Interrupts:
     """The first Ctrl-C in training asks it to stop; a second one, or one before there is a model, leaves at once."""
 

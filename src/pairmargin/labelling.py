@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from .graph import trusted_components
 from .pairs import Pairs
+from .pairs.arithmetic import link_graph
 
 Array = NDArray[Any]
 
@@ -62,9 +63,9 @@ class Ties:
         direct = np.where(pairs.same, 1, -1) * pairs.weight
         n_groups = int(group.max()) + 1
         weights = pairs.weight[follows], np.ones(int(follows.sum()))
-        push, count = (_symmetric(ends[follows], weight, n_groups) for weight in weights)
+        push, count = (link_graph(ends[follows], n_groups, weight) for weight in weights)
         push.data /= count.data  # several answers say the same of two groups
-        return cls(_symmetric(pairs.index[~follows], direct[~follows], n), group, push)
+        return cls(link_graph(pairs.index[~follows], n, direct[~follows]), group, push)
 
     @property
     def members(self) -> sp.csr_array:
@@ -131,9 +132,3 @@ def _climb(unary: Array, ties: Ties, labels: Array) -> Array:
 def _chosen(labels: Array, n_clusters: int) -> Array:
     """1 where a point is, else 0, (p, K)."""
     return np.asarray(np.eye(n_clusters)[labels])
-
-
-def _symmetric(index: Array, weight: Array, n: int) -> sp.csr_array:
-    """The weights of pairs, both ways round and added up, (n, n)."""
-    row, column = np.concatenate((index, index[:, ::-1])).T
-    return sp.csr_array((np.tile(weight, 2), (row, column)), shape=(n, n))

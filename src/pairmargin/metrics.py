@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import auc, roc_curve
+from sklearn.metrics import adjusted_rand_score, auc, normalized_mutual_info_score, roc_curve
 from sklearn.metrics.cluster import contingency_matrix
 
 from .exceptions import InvalidDataError, InvalidPairsError
@@ -62,6 +62,19 @@ def _labels(labels: ArrayLike, name: str) -> NDArray[Any]:
     if array.ndim != 1 or len(array) == 0:
         raise InvalidDataError(f"{name} has shape {array.shape}; give one label for each of at least one point")
     return array
+
+
+def truth_scores(truth: NDArray[Any], cluster: NDArray[Any]) -> dict[str, float]:
+    """How well clusters agree with the labels of those points that have one, not None; nothing if none has."""
+    known = np.array([name is not None for name in truth], dtype=bool)
+    names, found = truth[known].astype(str), cluster[known]
+    if not len(names):
+        return {}
+    return {
+        "accuracy": clustering_accuracy(names, found),
+        "adjusted_rand": float(adjusted_rand_score(names, found)),
+        "normalized_mutual_information": float(normalized_mutual_info_score(names, found)),
+    }
 
 
 class PairRoc(NamedTuple):

@@ -288,14 +288,14 @@ def make_folder(folder: str | os.PathLike[str], file: str = FILE) -> Path:
     with refusals(page):
         page.parent.mkdir(parents=True, exist_ok=True)
         if page.is_dir():
-            raise IsADirectoryError(0, f"{file} is a folder there")
+            raise IsADirectoryError(0, "there is a folder of that name")
         if not os.access(page if page.exists() else page.parent, os.W_OK):
             raise PermissionError(0, "no permission to write there")
     return page.parent
 
 
 def write(report: Report, folder: str | os.PathLike[str], file: str = FILE) -> Path:
-    """Write a report as one page; other files in the folder are left alone.
+    """Write a report as one page, all or nothing; other files in the folder are left alone.
 
     Parameters
     ----------

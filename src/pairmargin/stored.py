@@ -210,9 +210,11 @@ class ParquetRows:
         self.shape = (self._starts[-1], len(self.columns))
 
     def runs(self) -> list[slice]:
+        """All rows, in the row groups of the files."""
         return [slice(a, b) for a, b in zip(self._starts[:-1], self._starts[1:], strict=True) if b > a]
 
     def read(self, run: slice) -> Array:
+        """The rows of a run, of shape (·, n_columns)."""
         found = np.empty((run.stop - run.start, self.shape[1]), dtype=self.dtype)
         for (file, group), start, stop in zip(self._groups, self._starts[:-1], self._starts[1:], strict=True):
             first, last = max(start, run.start), min(stop, run.stop)
@@ -223,6 +225,7 @@ class ParquetRows:
         return found
 
     def take(self, rows: ArrayLike) -> Array:
+        """Some rows by their numbers, in the order that is asked for."""
         return _by_runs(self, np.asarray(rows))
 
     def _check_schema(self, path: Path, schema: Any, columns: list[str] | None) -> None:

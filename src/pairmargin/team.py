@@ -91,9 +91,7 @@ class Team:
     def same_chance(self, rng: RandomState) -> None:
         """Let everyone draw the random numbers that the first member would draw next."""
         if self.size > 1:
-            name, keys, *rest = rng.get_state(legacy=True)
-            *first, place, has_gauss, gauss = self.hand_out(torch.from_numpy(np.concatenate([keys, rest]))).tolist()
-            rng.set_state((name, np.array(first, dtype=np.uint32), int(place), int(has_gauss), gauss))
+            set_chance(rng, self.hand_out(chance_of(rng)))
 
     def meet(self) -> None:
         """Wait for everyone, as long as the process group waits; who does not come is named."""
@@ -163,6 +161,18 @@ class Team:
 
 
 ALONE = Team()
+
+
+def chance_of(rng: RandomState) -> Tensor:
+    """What a random state will draw, as a tensor."""
+    _, keys, *rest = rng.get_state(legacy=True)
+    return torch.from_numpy(np.concatenate([keys, rest]))
+
+
+def set_chance(rng: RandomState, chance: Tensor) -> None:
+    """Let a random state draw what another one would."""
+    *keys, place, has_gauss, gauss = chance.tolist()
+    rng.set_state(("MT19937", np.array(keys, dtype=np.uint32), int(place), int(has_gauss), gauss))
 
 
 def _store() -> Any:

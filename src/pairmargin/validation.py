@@ -171,6 +171,18 @@ def _wide_enough(data: Any) -> Any:
     return data.astype(np.float64) if lost and data.dtype == np.float32 else data
 
 
+def validated_fit(
+    estimator: Any, X: Any, pairs: Any, rules: Rules, *, accept_sparse: str | bool = False
+) -> tuple[Any, Pairs]:
+    """X and the answers that a clusterer is to learn from, all of it checked, contradictions resolved as it says."""
+    data = validated(estimator, X, reset=True, accept_sparse=accept_sparse)
+    check_rules(rules, estimator.get_params(deep=False))
+    check_n_clusters(estimator.n_clusters, data.shape[0])
+    answers = Pairs.check(pairs, data.shape[0]).resolve(estimator.on_conflict)
+    warn_if_few_distinct(data, estimator.n_clusters, stacklevel=4)
+    return data, answers
+
+
 def check_shape(estimator: Any, shape: tuple[int, int], *, reset: bool) -> None:
     """Refuse data without rows or columns, or with other columns than before; what scikit-learn does to arrays."""
     name, (n_samples, n_features) = type(estimator).__name__, shape
@@ -185,8 +197,8 @@ def check_shape(estimator: Any, shape: tuple[int, int], *, reset: bool) -> None:
         )
 
 
-def warn_if_few_distinct(X: Any, n_clusters: int) -> None:
-    """Warn if there are fewer distinct points than clusters; looks no further than it must."""
+def warn_if_few_distinct(X: Any, n_clusters: int, stacklevel: int = 3) -> None:
+    """Warn the caller of `fit` if there are fewer distinct points than clusters; looks no further than it must."""
     size, distinct = 2 * n_clusters, 0
     while True:
         top = first_rows(X, size)
@@ -199,7 +211,7 @@ def warn_if_few_distinct(X: Any, n_clusters: int) -> None:
     warnings.warn(
         f"X has only {distinct} distinct points but n_clusters={n_clusters}; some clusters will be empty",
         FewDistinctPointsWarning,
-        stacklevel=3,
+        stacklevel=stacklevel,
     )
 
 

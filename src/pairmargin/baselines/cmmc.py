@@ -35,17 +35,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..objective import assignments, best_two, pair_margins
 from ..pairs import Pairs
 from ..start import code_spread, start_head
-from ..validation import (
-    NOT_NEGATIVE,
-    POSITIVE,
-    Rules,
-    check_n_clusters,
-    check_rules,
-    integer,
-    one_of,
-    validated,
-    warn_if_few_distinct,
-)
+from ..validation import NOT_NEGATIVE, POSITIVE, Rules, integer, one_of, validated, validated_fit
 
 logger = logging.getLogger("pairmargin")
 Array = NDArray[Any]
@@ -170,11 +160,7 @@ class CMMC(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self : CMMC
         """
-        data = validated(self, X, reset=True)
-        check_rules(RULES, self.get_params(deep=False))
-        check_n_clusters(self.n_clusters, len(data))
-        pairs = Pairs.check(pairs, len(data)).resolve(self.on_conflict)
-        warn_if_few_distinct(data, self.n_clusters)
+        data, pairs = validated_fit(self, X, pairs, RULES)
         mean = data.mean(0, dtype=np.float64)
         points = data - mean
         spread = code_spread(points, rounding=float(np.finfo(data.dtype).eps * np.abs(data).max()))

@@ -18,16 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..exceptions import InvalidPairsError
 from ..pairs import Pairs
 from ..pairs.arithmetic import link_graph
-from ..validation import (
-    NOT_NEGATIVE,
-    Rules,
-    check_n_clusters,
-    check_rules,
-    integer,
-    one_of,
-    validated,
-    warn_if_few_distinct,
-)
+from ..validation import NOT_NEGATIVE, Rules, integer, one_of, validated, validated_fit
 from .linked_kmeans import Array, cluster_means, group_means, nearest, paid, spread_out, squared_distances
 
 N_STARTS = 10  # how many starts a run may try to find one from which all groups can be placed
@@ -188,11 +179,7 @@ class COPKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         InvalidPairsError
             If some points found no cluster, see ``on_infeasible``.
         """
-        data = validated(self, X, reset=True)
-        check_rules(RULES, self.get_params(deep=False))
-        check_n_clusters(self.n_clusters, len(data))
-        pairs = Pairs.check(pairs, len(data)).resolve(self.on_conflict)
-        warn_if_few_distinct(data, self.n_clusters)
+        data, pairs = validated_fit(self, X, pairs, RULES)
         rng = check_random_state(self.random_state)
 
         mean = data.mean(axis=0, dtype=np.float64)

@@ -32,17 +32,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..pairs import Pairs
-from ..validation import (
-    NOT_NEGATIVE,
-    POSITIVE,
-    Rules,
-    check_n_clusters,
-    check_rules,
-    integer,
-    one_of,
-    validated,
-    warn_if_few_distinct,
-)
+from ..validation import NOT_NEGATIVE, POSITIVE, Rules, integer, one_of, validated, validated_fit
 from .linked_kmeans import Array, Fit, Prices, cluster_means, descend, linked_start, membership, squared_distances
 
 LEAST = 1e-7  # share of its largest eigenvalue, below which a matrix has no inverse that is positive definite too
@@ -331,11 +321,7 @@ class MPCKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self : MPCKMeans
         """
-        data = validated(self, X, reset=True)
-        check_rules(RULES, self.get_params(deep=False))
-        check_n_clusters(self.n_clusters, len(data))
-        pairs = Pairs.check(pairs, len(data)).resolve(self.on_conflict)
-        warn_if_few_distinct(data, self.n_clusters)
+        data, pairs = validated_fit(self, X, pairs, RULES)
         rng = check_random_state(self.random_state)
 
         mean = data.mean(axis=0, dtype=np.float64)

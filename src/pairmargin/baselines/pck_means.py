@@ -25,16 +25,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..pairs import Pairs
-from ..validation import (
-    NOT_NEGATIVE,
-    Rules,
-    check_n_clusters,
-    check_rules,
-    integer,
-    one_of,
-    validated,
-    warn_if_few_distinct,
-)
+from ..validation import NOT_NEGATIVE, Rules, integer, one_of, validated, validated_fit
 from .linked_kmeans import Array, Prices, cluster_means, descend, linked_start, nearest, squared_distances
 
 RULES: Rules = {
@@ -157,11 +148,7 @@ class PCKMeans(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self : PCKMeans
         """
-        data = validated(self, X, reset=True)
-        check_rules(RULES, self.get_params(deep=False))
-        check_n_clusters(self.n_clusters, len(data))
-        pairs = Pairs.check(pairs, len(data)).resolve(self.on_conflict)
-        warn_if_few_distinct(data, self.n_clusters)
+        data, pairs = validated_fit(self, X, pairs, RULES)
         rng = check_random_state(self.random_state)
 
         mean = data.mean(axis=0, dtype=np.float64)

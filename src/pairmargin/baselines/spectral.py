@@ -34,16 +34,8 @@ from threadpoolctl import threadpool_limits
 from ..exceptions import InvalidDataError
 from ..graph import SCALE_NEIGHBOUR, TELEPORT, eigenvectors, neighbour_graph, rows_of_length_1, scales
 from ..pairs import Pairs
-from ..validation import (
-    POSITIVE,
-    Rules,
-    check_n_clusters,
-    check_rules,
-    integer,
-    one_of,
-    validated,
-    warn_if_few_distinct,
-)
+from ..pairs.arithmetic import link_graph
+from ..validation import POSITIVE, Rules, integer, one_of, validated_fit
 
 logger = logging.getLogger("pairmargin")
 Array = NDArray[Any]
@@ -154,11 +146,8 @@ class LinkedSpectralClustering(ClusterMixin, BaseEstimator):  # type: ignore[mis
         -------
         self : LinkedSpectralClustering
         """
-        data = validated(self, X, reset=True, accept_sparse="csr")
-        check_rules(RULES, self.get_params(deep=False))
-        check_n_clusters(self.n_clusters, data.shape[0])
-        answers = _closed(Pairs.check(pairs, data.shape[0]).resolve(self.on_conflict))
-        warn_if_few_distinct(data, self.n_clusters)
+        data, given = validated_fit(self, X, pairs, RULES, accept_sparse="csr")
+        answers = _closed(given)
         affinity = self._affinity(data)
         teleport = TELEPORT * (affinity.sum() / data.shape[0] or 1.0)  # before the links, which may be very many
         largest = (affinity.max() or 1.0) if self.affinity == "precomputed" else 1.0
@@ -216,19 +205,13 @@ def _with_links(affinity: Any, pairs: Pairs, largest: float) -> Any:
     """The affinities with the largest for must-links and none for cannot-links; an array is changed in place."""
     sparse = bool(sp.issparse(affinity))  # not a type guard: SciPy's stubs know no products of those
     if sparse:
-        asked, same = (_symmetric(index, affinity.shape) for index in (pairs.index, pairs.must_link))
+        asked, same = (link_graph(index, affinity.shape[0]) for index in (pairs.index, pairs.must_link))
         linked = sp.csr_array(affinity - affinity.multiply(asked) + largest * same)
         linked.eliminate_zeros()
         return linked
     for i, j in (pairs.index.T, pairs.index.T[::-1]):
         affinity[i, j] = np.where(pairs.same, largest, 0)
     return affinity
-
-
-def _symmetric(index: Array, shape: tuple[int, int]) -> sp.csr_array:
-    """1 where a pair is, both ways round."""
-    one_way = sp.csr_array((np.ones(len(index)), (index[:, 0], index[:, 1])), shape=shape)
-    return sp.csr_array(one_way + one_way.T)
 
 
 def _check_affinity(data: Any) -> None:

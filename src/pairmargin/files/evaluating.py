@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import InvalidParameterError
-from ..metrics import Bin, pair_roc, reliability
+from ..metrics import Bin, pair_roc, reliability, truth_scores
 from ..persist import load, load_recipe
 from ..readers import read_pairs
 from .changed import warn_if_changed
-from .fitting import truth_scores
 from .labels import Array, label
 
 

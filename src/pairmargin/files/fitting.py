@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.utils import check_random_state
 
 from ..estimator import MaxMarginClustering
-from ..metrics import clustering_accuracy
+from ..metrics import truth_scores
 from ..pairs import Pairs
 from ..readers import Items, Recipe, read_items, read_pairs
 from ..readers.folders import fingerprint
+from ..sample import among
 from .labels import Array, Labels, label, with_known
 
 OnRow = Callable[[dict[str, Any]], object]
@@ -150,26 +150,13 @@ def _fit(model: MaxMarginClustering, features: Any, pairs: Pairs, rows: Array, t
         return stopped
 
     whole = len(rows) == features.shape[0]
-    own = pairs if whole else Pairs(np.searchsorted(rows, pairs.index), pairs.same, pairs.weight)
+    own = pairs if whole else among(pairs, rows, features.shape[0])
     model.callback = watch
     try:
         model.fit(features if whole else features[rows], pairs=own)
     finally:
         model.callback = None
     return stopped
-
-
-def truth_scores(truth: Array, cluster: Array) -> dict[str, float]:
-    """Agreement of clusters with labels, where there are labels."""
-    known = np.array([name is not None for name in truth], dtype=bool)
-    names, found = truth[known].astype(str), cluster[known]
-    if not len(names):
-        return {}
-    return {
-        "accuracy": float(clustering_accuracy(names, found)),
-        "adjusted_rand": float(adjusted_rand_score(names, found)),
-        "normalized_mutual_information": float(normalized_mutual_info_score(names, found)),
-    }
 
 
 class _Clock:

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import adjusted_rand_score
 
 from .._version import __version__
 from ..estimator import MaxMarginClustering
-from ..metrics import clustering_accuracy
+from ..metrics import truth_scores
 from ..pairs import Pairs
 from ..readers import Items
+from ..readers.parts import counted
 from ..report import Report, Section, templates
 from ..writing import new_file, refusals
 from .faces import shortened
@@ -26,7 +26,6 @@ from .findings import Findings, Labels
 from .point_map import point_map
 from .sections import (
     answers_section,
-    count,
     gists_of,
     labels_section,
     objective_section,
@@ -141,7 +140,7 @@ def build_report(
     findings = Findings.gather(items, model, pairs, labels)
     traits = traits_of(findings, TRAITS.get(items.kind, 6))
     gists, columns = gists_of(traits), telling_columns(traits)
-    scores = _scores(findings)
+    scores = {} if findings.truth is None else truth_scores(findings.truth, findings.cluster)
     the_map = point_map(findings, gists, columns, map_method, random_state)
     sections = [
         sizes_section(findings, gists),
@@ -153,7 +152,7 @@ def build_report(
         objective_section(findings),
     ]
     report = Report(
-        title or f"{count(len(items), findings.noun)} in {count(len(findings.sizes), 'cluster')}",
+        title or f"{counted(len(items), findings.noun)} in {counted(len(findings.sizes), 'cluster')}",
         _lead(findings, source, seconds, n_learned),
         _numbers(findings, scores),
         [section for section in sections if section is not None],
@@ -162,23 +161,11 @@ def build_report(
     return _render(report, items.notes)
 
 
-def _scores(findings: Findings) -> dict[str, float]:
-    """How well the clusters agree with the labels."""
-    if findings.truth is None:
-        return {}
-    known = np.array([label is not None for label in findings.truth])
-    names, cluster = findings.truth[known].astype(str), findings.cluster[known]
-    return {
-        "accuracy": float(clustering_accuracy(names, cluster)),
-        "adjusted_rand": float(adjusted_rand_score(names, cluster)),
-    }
-
-
 def _lead(findings: Findings, source: str | None, seconds: Mapping[str, float] | None, n_learned: int | None) -> str:
     n, m, noun = len(findings), len(findings.pairs), findings.noun
     same = int(findings.pairs.same.sum())
-    told = f"{count(n, noun)}{f' from {shortened(source, 120)}' if source else ''}"
-    told += f", sorted by {count(m, 'answer')}" if m else ", sorted without any answer"
+    told = f"{counted(n, noun)}{f' from {shortened(source, 120)}' if source else ''}"
+    told += f", sorted by {counted(m, 'answer')}" if m else ", sorted without any answer"
     told += f", {same:,} “same” and {m - same:,} “different”." if m else "."
     if n_learned is not None and n_learned < n:
         told += f" The model learned from {n_learned:,} of them, and put the others where they belong by that."
@@ -195,7 +182,7 @@ def _numbers(findings: Findings, scores: Mapping[str, float]) -> list[tuple[str,
     m = len(findings.pairs)
     numbers = [(f"{len(findings):,}", f"{findings.noun}s"), (f"{len(findings.sizes):,}", "clusters")]
     if m:
-        numbers.append((f"{int(findings.kept.sum()):,}", f"of {count(m, 'answer')} kept"))
+        numbers.append((f"{int(findings.kept.sum()):,}", f"of {counted(m, 'answer')} kept"))
     if scores:
         numbers.append((f"{100 * scores['accuracy']:.1f}\N{NO-BREAK SPACE}%", "in the right cluster, by the labels"))
     else:

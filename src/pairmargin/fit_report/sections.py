@@ -9,6 +9,7 @@ import numpy as np
 
 from ..looks import parts_of
 from ..query.landmarks import open_questions
+from ..readers.parts import counted
 from ..report import Chart, Section, Series
 from .blocks import DOUBTFUL, SURE, Crossing, PairCard, PairCards, Profile, Profiles, Size, Sizes
 from .faces import Face, face, shortened
@@ -28,11 +29,6 @@ CELLS = 5  # of a row in a pair
 CROSSED = 20  # labels, and clusters, in the table of both
 
 Traits = Mapping[int, Sequence[Trait]]
-
-
-def count(number: int, noun: str) -> str:
-    """A number with its noun."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def gists_of(traits: Traits, most: int = 3) -> dict[int, str]:
@@ -55,7 +51,7 @@ def sizes_section(findings: Findings, gists: Mapping[int, str]) -> Section:
     """How large the clusters are, and how sure the model is of them."""
     shown = list(findings.sizes)[:LINES]
     left = list(findings.sizes.values())[LINES:]
-    rest = f"… and {count(len(left), 'smaller cluster')} with {sum(left):,} {findings.noun}s" if left else ""
+    rest = f"… and {counted(len(left), 'smaller cluster')} with {sum(left):,} {findings.noun}s" if left else ""
     lines = [_size(findings, cluster, gists.get(cluster, "")) for cluster in shown]
     noun, sure, doubtful = findings.noun, (findings.confidence >= SURE).mean(), (findings.confidence < DOUBTFUL).mean()
     text = (
@@ -94,7 +90,7 @@ def labels_section(findings: Findings, scores: Mapping[str, float]) -> Section |
     largest = np.sort(np.argsort(-np.bincount(inverse), kind="stable")[:CROSSED])
     counts = np.array([np.bincount(cluster[inverse == k], minlength=clusters[-1] + 1)[clusters] for k in largest])
     order = np.argsort(counts.argmax(1), kind="stable")  # so that the large numbers go down from left to right
-    left = count(len(names) - CROSSED, "smaller label") if len(names) > CROSSED else ""
+    left = counted(len(names) - CROSSED, "smaller label") if len(names) > CROSSED else ""
     text = [
         f"The labels were not learned from; they only score. Each cluster is matched with one label, and "
         f"{100 * scores['accuracy']:.1f}\N{NO-BREAK SPACE}% of the {findings.noun}s are then in the right one. The "
@@ -130,7 +126,7 @@ def profiles_section(findings: Findings, traits: Traits) -> Section:
 
 def _profile(findings: Findings, cluster: int, traits: Sequence[Trait], n_typical: int, n_doubtful: int) -> Profile:
     size = findings.sizes[cluster]
-    facts = f"{count(size, findings.noun)}, {percent(size / len(findings), whole=True)} of all"
+    facts = f"{counted(size, findings.noun)}, {percent(size / len(findings), whole=True)} of all"
     label, share = _most_frequent(findings, cluster)
     if label:
         facts += f"; {share} are labelled {label}"
@@ -167,7 +163,7 @@ def answers_section(findings: Findings, columns: Sequence[str]) -> Section:
     if findings.is_judged and findings.model.error_rate_:
         text.append(f"About {percent(findings.model.error_rate_)} of the answers seem to be mistakes.")
     if len(broken):
-        text.append(f"Not kept: {count(len(broken), 'answer')}, because too much else speaks against it.")
+        text.append(f"Not kept: {counted(len(broken), 'answer')}, because too much else speaks against it.")
     if len(broken) > BROKEN:
         text.append(f"Here are {BROKEN} of them.")
     if len(suspects):

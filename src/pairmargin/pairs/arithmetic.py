@@ -32,10 +32,11 @@ def canonical(
     return index[start], same[start], np.add.reduceat(weight, start), np.minimum.reduceat(first, start)
 
 
-def link_graph(edges: IntArray, n: int) -> csr_array[np.float64]:
-    """The undirected graph with these edges."""
-    both = np.concatenate((edges, edges[:, ::-1])).T
-    return csr_array((np.ones(both.shape[1]), (both[0], both[1])), shape=(n, n))
+def link_graph(edges: IntArray, n: int, weight: FloatArray | None = None) -> csr_array[np.float64]:
+    """The undirected graph with these edges, each of weight 1 if nothing is said; the weights of equal ones add up."""
+    row, column = np.concatenate((edges, edges[:, ::-1])).T
+    weight = np.ones(len(edges)) if weight is None else weight
+    return csr_array((np.tile(weight, 2), (row, column)), shape=(n, n))
 
 
 def places_within(rank: IntArray, size: IntArray) -> IntArray:

@@ -609,8 +609,10 @@ class Pairs:
         -------
         found : ndarray of shape (m,)
         """
-        n = int(max(self.index.max(initial=0), others.index.max(initial=0))) + 1
-        ours, theirs = (pairs.index @ (2 * n, 2) + pairs.same for pairs in (self, others))
+        points = np.union1d(self._index, others._index)
+        ours, theirs = (
+            np.searchsorted(points, pairs._index) @ (2 * len(points), 2) + pairs._same for pairs in (self, others)
+        )
         return np.isin(ours, theirs)
 
     def _refuse_conflicts(self, way_out: str) -> None:

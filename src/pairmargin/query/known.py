@@ -77,8 +77,7 @@ class Known:
 
     def _table(self, ties: Array, groups: Array) -> Array:
         """Which groups are tied to which of some, (n_groups, len(groups))."""
-        place = np.full(len(self.size), -1)
-        place[groups] = np.arange(len(groups))
+        place = places_among(groups, len(self.size))
         table = np.zeros((len(self.size), len(groups)), dtype=bool)
         for one, other in (ties.T, ties[:, ::-1].T):
             is_one = place[other] >= 0
@@ -118,3 +117,10 @@ class Known:
 
     def _keys(self, index: Array) -> Array:
         return np.unique(self._codes(self._ordered(index)))
+
+
+def places_among(items: Array, n: int) -> Array:
+    """The place of each of n things among some items, or −1, (n,)."""
+    place = np.full(n, -1)
+    place[items] = np.arange(len(items))
+    return place

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from scipy.special import xlogy
 
-from .known import Known
+from .known import Known, places_among
 from .view import View
 
 Array = NDArray[Any]
@@ -85,7 +85,7 @@ class Neighbourhoods:
         self.groups = known.all_different()
         if not len(self.groups):  # the first point founds one, whichever it is
             self.groups = known.group[[rng.randint(len(known.group))]]
-        self.member = _places(self.groups, len(known.size))[known.group]  # (n,) a point's neighbourhood, or −1
+        self.member = places_among(self.groups, len(known.size))[known.group]  # (n,) a point's neighbourhood, or −1
         self.is_apart = known.is_different_from(self.groups)  # (n, hoods)
         self.is_open = known.is_open_to(self.groups)  # (n, hoods)
 
@@ -115,13 +115,6 @@ class Neighbourhoods:
         similarity = np.where(self.is_apart, 0, leaves @ means)
         total = similarity.sum(1, keepdims=True)
         return np.asarray(np.divide(similarity, total, out=np.full_like(similarity, 1 / len(means.T)), where=total > 0))
-
-
-def _places(items: Array, n: int) -> Array:
-    """The place of each of n things among some items, or −1, (n,)."""
-    place = np.full(n, -1)
-    place[items] = np.arange(len(items))
-    return place
 
 
 def _one_by_one(

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
-from .known import Known
+from .known import Known, places_among
 from .neighbourhoods import expected_questions
 from .view import View
 
@@ -105,9 +105,7 @@ class Cores:
     def __init__(self, view: View, known: Known) -> None:
         typical = view.typicality
         self.groups, self.home = _find(view, known)
-        place = np.full(len(known.size), -1)
-        place[self.groups] = np.arange(len(self.groups))
-        core = place[known.group]  # (n,) of a point, or −1
+        core = places_among(self.groups, len(known.size))[known.group]  # (n,) of a point, or −1
         self.is_settled: Array = core >= 0
         members = np.flatnonzero(self.is_settled)
         order = members[np.argsort(-typical[members], kind="stable")]

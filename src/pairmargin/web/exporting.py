@@ -16,12 +16,12 @@ from ..exceptions import SessionError
 from ..writing import new_folder, refusals
 from . import shelves
 from .store import SAME, UNSURE
+from .worker import MODEL
 
 if TYPE_CHECKING:
     from .session import LabelingSession
 
 SHOWN = 5000  # items on the map of the report, at most
-MODEL_FILE = "model.safetensors"
 
 
 def labels_csv(session: LabelingSession) -> bytes:
@@ -48,8 +48,8 @@ def model_file(session: LabelingSession) -> bytes:
     from ..persist import load, model_bytes
 
     model = session._learner.model
-    if model is None and session.folder is not None and (session.folder / MODEL_FILE).exists():
-        model = load(session.folder / MODEL_FILE)
+    if model is None and session.folder is not None and (session.folder / MODEL).exists():
+        model = load(session.folder / MODEL)
     if model is None:
         raise SessionError("there is no model yet; answer some questions, or call refit() first")
     return model_bytes(model, None if session.items is None else session.items.recipe)
@@ -105,7 +105,7 @@ def report_html(session: LabelingSession) -> bytes:
 EXPORTS: dict[str, tuple[str, Callable[[LabelingSession], bytes]]] = {  # file: type, and what makes it
     "labels.csv": ("text/csv; charset=utf-8", labels_csv),
     "pairs.csv": ("text/csv; charset=utf-8", pairs_csv),
-    MODEL_FILE: ("application/octet-stream", model_file),
+    MODEL: ("application/octet-stream", model_file),
     "report.html": ("text/html; charset=utf-8", report_html),
 }
 

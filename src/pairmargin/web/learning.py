@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ..pairs import Pairs
 
 Array = NDArray[Any]
-SAMPLE = 20_000  # items to learn from, if there are more
 N_QUESTIONS = 200  # that are thought out in advance
 LEAST_TRUST = 1e-3  # a weight is more than 0
 WARM_ITERATIONS = 30  # that new answers are worth when there is a model already
@@ -122,10 +121,10 @@ class Learner:
 
     def learn(self, request: Request) -> Clustering:
         """Fit the model, warm if there is one and it is not to be fresh; what comes out."""
-        from ..files.fitting import learned_rows
+        from ..files.fitting import SAMPLE, learned_rows
         from ..files.labels import label, with_known
-        from ..pairs import Pairs
         from ..query import View
+        from ..sample import among
 
         began = time.perf_counter()
         warm = self.model is not None and not request.fresh
@@ -133,7 +132,7 @@ class Learner:
         model = self._ready(request.n_clusters, warm)
         rows = learned_rows(self.X.shape[0], pairs, SAMPLE, self.random_state)
         whole = len(rows) == self.X.shape[0]
-        own = pairs if whole else Pairs(np.searchsorted(rows, pairs.index), pairs.same, pairs.weight)
+        own = pairs if whole else among(pairs, rows, self.X.shape[0])
         with warnings.catch_warnings(), threads():
             warnings.simplefilter("ignore", PairMarginWarning)
             model.fit(self.X if whole else self.X[rows], pairs=own)

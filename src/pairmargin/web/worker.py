@@ -95,7 +95,6 @@ class BackgroundLearner:
                 self._on_done(Clustering.load(self._out / CLUSTERING, self._n_items), "")
             except PairMarginError as error:
                 self._on_done(None, str(error))
-        self.has_ended = True
         self._on_done(None, "the process that learns has ended; open the session again")
 
 
