@@ -16,10 +16,11 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from ..exceptions import InvalidParameterError, OutputError, PairMarginError
+from ..exceptions import InvalidParameterError, OutputError, PairMarginError, SessionError
 from . import shelves
 from .exporting import EXPORTS
 from .faces import SIDES, Faces
+from .learning import Clustering
 from .security import Guard
 from .session import LabelingSession
 from .store import Answer
@@ -71,6 +72,8 @@ class Views:
             "split-question": self.split_question,
             "answers": self.answers,
             "lines": self.lines,
+            "legend": self.legend,
+            "common": lambda body: self.faces.common_words,
             "face": lambda body: self.faces.face(self._row(body, "row")),
         }
 
@@ -125,32 +128,34 @@ class Views:
     # Clusters
 
     def clusters(self, body: Body) -> list[Body]:
-        clustering = self.session.clustering
-        sizes = np.bincount(clustering.cluster, minlength=clustering.chances.shape[1])
-        return [self._shelf(k, int(sizes[k]), 0) for k in np.flatnonzero(sizes).tolist()]
+        version = self.session.version
+        clustering = self.session.clustering  # one and the same for all of them, also if another is learned meanwhile
+        return [
+            self._shelf(clustering, k, 0) | {"version": version} for k in np.unique(clustering.cluster).tolist()
+        ]
 
     def shelf(self, body: Body) -> Body:
-        cluster = _whole(body, "cluster")
-        size = int((self.session.labels == cluster).sum())
-        return self._shelf(cluster, size, _whole(body, "start", 0))
+        cluster, clustering = _whole(body, "cluster"), self.session.clustering
+        if cluster >= clustering.chances.shape[1]:
+            raise InvalidParameterError(f"cluster={cluster} is not there; perhaps it is gone")
+        return self._shelf(clustering, cluster, _whole(body, "start", 0))
 
-    def _shelf(self, cluster: int, size: int, start: int) -> Body:
-        clustering = self.session.clustering
+    def _shelf(self, clustering: Clustering, cluster: int, start: int) -> Body:
         rows = shelves.members(clustering, cluster)
         unsure = rows[clustering.chances[rows, cluster] < shelves.UNSURE_BELOW][::-1]
         return {
             "cluster": cluster,
             "name": self.session.names.get(cluster, ""),
-            "size": size,
-            "sure": self._tiles(rows[start : start + ON_SHELF], cluster),
-            "unsure": self._tiles(unsure[:ON_SHELF], cluster),
+            "size": len(rows),
+            "sure": self._tiles(clustering, rows[start : start + ON_SHELF], cluster),
+            "unsure": self._tiles(clustering, unsure[:ON_SHELF], cluster),
             "unsure_size": len(unsure),
         }
 
-    def _tiles(self, rows: Any, cluster: int) -> list[Body]:
-        chances = self.session.clustering.chances[rows, cluster]
+    def _tiles(self, clustering: Clustering, rows: Any, cluster: int) -> list[Body]:
+        chances = clustering.chances[rows, cluster]
         return [
-            self.faces.face(row) | {"chance": round(float(chance), 3)}
+            self.faces.face(row, short=True) | {"chance": round(float(chance), 3)}
             for row, chance in zip(rows.tolist(), chances, strict=True)
         ]
 
@@ -163,15 +168,18 @@ class Views:
         return {}
 
     def move(self, body: Body) -> Body:
+        self._check_version(body)
         self.session.move(self._row(body, "row"), _whole(body, "cluster"), who=_text(body, "who"))
         return self.state(body)
 
     def merge(self, body: Body) -> Body:
+        self._check_version(body)
         self.session.merge(_whole(body, "one"), _whole(body, "other"), who=_text(body, "who"))
         return self.state(body)
 
     def split(self, body: Body) -> Body:
-        self.session.split(_whole(body, "cluster"), who=_text(body, "who"))
+        pair = self._pair(body) if "pair" in body else None
+        self.session.split(_whole(body, "cluster"), pair, who=_text(body, "who"))
         return self.state(body)
 
     def number(self, body: Body) -> Body:
@@ -199,6 +207,14 @@ class Views:
         pairs = self.session.pairs
         return [[i, j, int(same)] for (i, j), same in zip(pairs.index.tolist(), pairs.same, strict=True)]
 
+    def legend(self, body: Body) -> list[Body]:
+        numbers, sizes = np.unique(self.session.labels, return_counts=True)
+        names = self.session.names
+        return [
+            {"cluster": k, "name": names.get(k, ""), "size": n}
+            for k, n in zip(numbers.tolist(), sizes.tolist(), strict=True)
+        ]
+
     # Answers
 
     def answers(self, body: Body) -> Body:
@@ -212,7 +228,7 @@ class Views:
         return {"total": len(rows), "rows": shown}
 
     def _listed(self, row: Answer, pair: tuple[int, int]) -> Body:
-        faces = [self.faces.face(each) for each in pair]
+        faces = [self.faces.face(each, short=True) for each in pair]
         return {"pair": pair, "faces": faces, "answer": row.answer, "who": row.who, "at": row.at, "number": row.number}
 
     def change(self, body: Body) -> Body:
@@ -236,6 +252,11 @@ class Views:
         kind, make = EXPORTS[name]
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(make(self.session), media_type=kind, headers=headers)
+
+    def _check_version(self, body: Body) -> None:
+        """Refuse what is said about clusters that are no more."""
+        if _whole(body, "version", self.session.version) != self.session.version:
+            raise SessionError("the clusters have changed meanwhile; look at them again")
 
     def _row(self, body: Body, name: str) -> int:
         row = _whole(body, name)

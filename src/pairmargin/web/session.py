@@ -336,11 +336,15 @@ class LabelingSession:
         with self._lock:
             return shelves.halves(self.clustering, self._checked_cluster(cluster))
 
-    def split(self, cluster: int, *, who: str = "") -> None:
-        """Say that a cluster is two: the surest items of its halves are different, and there is one cluster more."""
+    def split(self, cluster: int, pair: Sequence[int] | None = None, *, who: str = "") -> None:
+        """Say that a cluster is two: two items of it are different, and there is one cluster more.
+
+        ``pair`` are their row numbers; None takes those of `split_pair`.
+        """
         with self._lock:
-            self.answer(DIFFERENT, self.split_pair(cluster), who=who)
-            self.set_clusters(self.n_clusters + 1)
+            most = self._checked_clusters(self.n_clusters + 1)
+            self.answer(DIFFERENT, self.split_pair(cluster) if pair is None else pair, who=who)
+            self.set_clusters(most)
 
     def set_clusters(self, n_clusters: int) -> None:
         """Ask for another number of clusters; the next refit starts anew."""
