@@ -1,10 +1,10 @@
-"""How smooth the map is with 50 000 dots, in a real browser: frames while it is zoomed and moved, and how soon a dot tells
-what it is.
+"""How smooth the map is with 50 000 dots, in a real browser: frames while it moves, and how soon a dot says what it is.
 
     python benchmarks/label_map.py [--items 50000] [--answers 1000] [--out results/label-map.csv]
 
-A frame's time is from one animation frame to the next while the wheel turns or the map is dragged, as the browser itself
-measures it; a dot's time is from the pointer's move to the frame with its card. The browser draws without a graphics card.
+A frame's time is from one animation frame to the next while the wheel turns or the map is dragged, as the browser
+itself measures it; a dot's time is from the pointer's move to the frame with its card. The browser draws without a
+graphics card.
 """
 
 from __future__ import annotations
@@ -31,7 +31,11 @@ VIEW = {"width": 1280, "height": 800}
 WATCH = """() => {
   window.frames_ = [];
   let last = 0;
-  const tick = (now) => { if (last && window.isMoving) window.frames_.push(now - last); last = now; requestAnimationFrame(tick); };
+  const tick = (now) => {
+    if (last && window.isMoving) window.frames_.push(now - last);
+    last = now;
+    requestAnimationFrame(tick);
+  };
   requestAnimationFrame(tick);
   window.cards = [];
   let moved = 0;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import asdict
@@ -29,6 +30,7 @@ STATIC = Path(__file__).parent / "static"
 MOST_QUESTIONS = 20
 ON_SHELF = 48  # items of a cluster that are shown at once
 LISTED = 100  # answers that are listed at once
+PATIENCE = 20.0  # seconds in which the body of a request must be here
 Body = dict[str, Any]
 
 
@@ -46,7 +48,7 @@ def make_app(session: LabelingSession, faces: Faces, *, token: str, host: str, p
     routes = [
         Route("/", lambda request: FileResponse(STATIC / "index.html")),
         Mount("/static", StaticFiles(directory=STATIC)),
-        Route("/picture/{size}/{row:int}", views.picture),
+        Route("/picture/{size}/{row}", views.picture),
         Route("/export/{name}", views.export),
         Route("/api/map", views.map),
         *(Route(f"/api/{name}", _get(view)) for name, view in views.gets().items()),
@@ -106,6 +108,7 @@ class Views:
             "disagreements": len(session.disagreements),
             "learning": session.is_learning,
             "error": session.error,
+            "has_model": session.has_model,
             "version": session.version,
         }
 
@@ -130,9 +133,7 @@ class Views:
     def clusters(self, body: Body) -> list[Body]:
         version = self.session.version
         clustering = self.session.clustering  # one and the same for all of them, also if another is learned meanwhile
-        return [
-            self._shelf(clustering, k, 0) | {"version": version} for k in np.unique(clustering.cluster).tolist()
-        ]
+        return [self._shelf(clustering, k, 0) | {"version": version} for k in np.unique(clustering.cluster).tolist()]
 
     def shelf(self, body: Body) -> Body:
         cluster, clustering = _whole(body, "cluster"), self.session.clustering
@@ -239,8 +240,12 @@ class Views:
     # Files
 
     def picture(self, request: Request) -> Response:
-        row, size = request.path_params["row"], request.path_params["size"]
-        if self.faces.items.kind != "image" or size not in SIDES or not 0 <= row < len(self.session.ids):
+        size = request.path_params["size"]
+        try:
+            row = self._row(request.path_params, "row")
+        except InvalidParameterError:
+            row = -1
+        if self.faces.items.kind != "image" or size not in SIDES or row < 0:
             return Response("There is no such picture.\n", 404, media_type="text/plain")
         content, kind = self.faces.picture(row, size)
         return Response(content, media_type=kind, headers={"Cache-Control": "private, max-age=3600"})
@@ -266,8 +271,8 @@ class Views:
 
     def _pair(self, body: Body) -> list[int]:
         pair = body.get("pair")
-        if not isinstance(pair, list) or not all(type(row) is int for row in pair):
-            raise InvalidParameterError(f"pair={str(pair)[:40]} must be two row numbers")
+        if not isinstance(pair, list) or len(pair) != 2 or not all(type(row) is int for row in pair):
+            raise InvalidParameterError(f"pair={_shown(pair)} must be two row numbers")
         return pair
 
 
@@ -277,7 +282,7 @@ def _whole(body: Body, name: str, default: int | None = None) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         value = int(value)
     if type(value) is not int or not 0 <= value < 10**9:
-        raise InvalidParameterError(f"{name}={str(value)[:40]!r} must be a whole number, 0 or more")
+        raise InvalidParameterError(f"{name}={_shown(value)} must be a whole number, 0 or more")
     return value
 
 
@@ -285,8 +290,13 @@ def _text(body: Body, name: str) -> str:
     """A text of a request; empty if it is not there."""
     value = body.get(name, "")
     if not isinstance(value, str):
-        raise InvalidParameterError(f"{name}={str(value)[:40]} must be a text")
+        raise InvalidParameterError(f"{name}={_shown(value)} must be a text")
     return value
+
+
+def _shown(value: object) -> str:
+    """A value of a request as it can stand in an error: short, and of letters that can be sent back."""
+    return repr(value)[:40].encode("ascii", "backslashreplace").decode()
 
 
 def _get(view: Callable[[Body], Any]) -> Callable[[Request], Any]:
@@ -299,8 +309,12 @@ def _get(view: Callable[[Body], Any]) -> Callable[[Request], Any]:
 def _post(view: Callable[[Body], Any]) -> Callable[[Request], Any]:
     async def endpoint(request: Request) -> Response:
         try:
-            body = json.loads(await request.body())
-        except ValueError:
+            async with asyncio.timeout(PATIENCE):
+                content = await request.body()
+            body = json.loads(content)
+        except TimeoutError:
+            return JSONResponse({"error": "the request has not come to its end"}, 408)
+        except (ValueError, RecursionError):  # no JSON, or one inside the other for ever
             body = None
         if not isinstance(body, dict):
             raise InvalidParameterError("the request must be a JSON object")

@@ -185,6 +185,7 @@ class LabelingSession:
             As it was written.
         """
         with self._lock:
+            self._desk.admit(who)  # or else refuse it, before anything is written
             i, j = self._checked(pair) if pair is not None else self._first_question(who)
             row, is_new = self.store.add(who, self.ids[i], self.ids[j], answer, chance=self.chance(i, j), key=key)
             if is_new:
@@ -268,6 +269,13 @@ class LabelingSession:
     def is_learning(self) -> bool:
         """Whether a refit is under way."""
         return self._done < self._asked
+
+    @property
+    def has_model(self) -> bool:
+        """Whether something was learned that can be exported."""
+        from .worker import MODEL
+
+        return self._learner.model is not None or (self.folder is not None and (self.folder / MODEL).exists())
 
     @property
     def labels(self) -> Array:

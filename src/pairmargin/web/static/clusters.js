@@ -143,6 +143,7 @@ function choices(but, onchoice) {
   const others = view.list.filter((each) => each.cluster !== but);
   return element("div", { class: "choices" }, ...others.map((each) => {
     const choice = button(element("span", { class: `swatch k${each.cluster % 10}` }), () => onchoice(each), { class: "choice" });
+    if (each.sure.length) choice.append(element("span", { class: "tile", "aria-hidden": "true" }, tile(each.sure[0])));
     choice.append(nameOf(each));
     return choice;
   }));

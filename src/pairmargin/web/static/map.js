@@ -215,7 +215,7 @@ function inside(from, to) {
 // Pointer and keys
 
 function zoom(px, py, wanted) {
-  const factor = Math.max(view.whole / 2, Math.min(view.whole * 2000, view.scale * wanted)) / view.scale;
+  const factor = Math.max(view.whole / 2, Math.min(view.whole * 500, view.scale * wanted)) / view.scale;
   view.x = px - (px - view.x) * factor;
   view.y = py - (py - view.y) * factor;
   view.scale *= factor;
