@@ -10,7 +10,7 @@ graphics card.
 from __future__ import annotations
 
 import argparse
-import csv
+import os
 import shutil
 import tempfile
 import threading
@@ -21,13 +21,13 @@ import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
 from label_latency import FLAGS
+from label_load import tell
 from pairmargin import LabelingSession, read_items
 from pairmargin.web.faces import Faces
 from pairmargin.web.security import new_token
 from pairmargin.web.serving import listening, serve
 
 CLUSTERS, FEATURES = 10, 10
-VIEW = {"width": 1280, "height": 800}
 WATCH = """() => {
   window.frames_ = [];
   let last = 0;
@@ -131,10 +131,11 @@ def main() -> None:
     parser.add_argument("--answers", type=int, default=1000)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    busy = f"load {os.getloadavg()[0]:.1f} of {os.cpu_count()} processors before it began"
     with tempfile.TemporaryDirectory() as home, sync_playwright() as driver:
         session, faces = a_session(Path(home), options.items, options.answers)
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        page = browser.new_page(viewport=VIEW, locale="en-GB")
+        page = browser.new_page(viewport={"width": 1280, "height": 800}, locale="en-GB")
         page.set_default_timeout(120_000)
         opened(page, session, faces)
         found = measured(page)
@@ -146,11 +147,7 @@ def main() -> None:
             f"median ms {name}": round(float(np.median(times)), 1),
             f"95th percentile ms {name}": round(float(np.percentile(times, 95)), 1),
         }
-    for name, value in figures.items():
-        print(f"{name:36}{value}")
-    if options.out:
-        with options.out.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerows([("figure", "value"), *figures.items()])
+    tell(figures | {"other work on the machine": busy}, options.out)
 
 
 if __name__ == "__main__":
