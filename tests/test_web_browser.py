@@ -313,7 +313,7 @@ def test_shelves_follow_what_was_learned_and_the_focus_stays(browser, command):
     merge = page.locator(".shelf").first.get_by_role("button", name="Same as")
     merge.press("Enter")
     page.locator(".choice").first.press("Enter")
-    expect(page.locator(".shelf")).to_have_count(3)
+    expect(page.locator(".shelf")).to_have_count(3, timeout=WAIT)
     assert page.evaluate("document.activeElement.dataset.focus") == "merge-0"
     assert page.errors == []
 

@@ -39,7 +39,7 @@ function showNumber(state) {
 function keepingFocus(root, redraw) {
   const name = root.contains(document.activeElement) ? document.activeElement.dataset.focus : undefined;
   redraw();
-  if (name) root.querySelector(`[data-focus="${name}"]`)?.focus({ preventScroll: true });
+  if (name) (root.querySelector(`[data-focus="${name}"]`) ?? document.getElementById("view")).focus({ preventScroll: true });
 }
 
 async function load() {
