@@ -2,7 +2,7 @@
 
 Every answer that was acknowledged must be there afterwards, once.
 
-    python benchmarks/label_kill.py [--times 100]
+    python benchmarks/label_kill.py [--times 100] [--out results/label-kill.csv]
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 from http.client import HTTPException
 from pathlib import Path
 
-from label_load import Client, Server, judge, write_pictures
+from label_load import Client, Server, judge, tell, write_pictures
 from pairmargin.web.store import FILE, AnswerStore
 
 PEOPLE = 4
@@ -40,7 +40,9 @@ def answer_until_killed(server: Server, who: str, acknowledged: dict[int, tuple[
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0] if __doc__ else None)
     parser.add_argument("--times", type=int, default=100)
-    times = parser.parse_args().times
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    times = options.times
     chance, acknowledged = random.Random(0), dict[int, tuple[str, ...]]()
     with tempfile.TemporaryDirectory() as home:
         data, folder = Path(home) / "pictures", Path(home) / "session"
@@ -68,9 +70,9 @@ def main() -> None:
             print(f"\rkilled {k + 1} times, {len(acknowledged)} answers acknowledged", end="", flush=True)
             if lost or len(set(keys)) < len(keys):
                 raise SystemExit(f"after kill {k + 1}: lost {lost}, doubled {len(keys) - len(set(keys))}")
-    print(
-        f"\rkilled {times} times, {len(acknowledged)} answers acknowledged, {len(stored)} stored, none lost or doubled"
-    )
+    print()
+    found = {"killed": times, "answers acknowledged": len(acknowledged), "answers stored": len(stored)}
+    tell(found | {"lost": 0, "doubled": 0}, options.out)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,13 @@
 
 Is anything lost or doubled, and how long does the next question take?
 
-    python benchmarks/label_load.py [--people 20] [--rate 50] [--seconds 60] [--items 5000] [--out results/label.csv]
+    python benchmarks/label_load.py [--people 20] [--rate 50] [--seconds 60] [--items 5000] [--out FILE]
+    python benchmarks/label_load.py --minutes 10 --rate 10 --out results/label-soak.csv
 
 The data are pictures of MNIST in a folder, the server is the command itself in a process of its own, and the people are
 threads of this one, each with a connection that it keeps. An answer's time is from sending it until the reply with the
-next questions has been read.
+next questions has been read. Memory is that of the server's process and of the one that learns, looked at every second
+(Linux only); its slope is that of a line through the second half of the time.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import argparse
 import csv
 import http.client
 import json
+import os
 import re
 import secrets
 import signal
@@ -95,6 +98,43 @@ def judge(question: dict[str, Any]) -> str:
     return "same" if one == other else "different"
 
 
+class Memory(threading.Thread):
+    """Looks every second at the memory of the server and of its child, in MB."""
+
+    def __init__(self, process: int) -> None:
+        super().__init__(daemon=True)
+        self.process, self.ended = process, threading.Event()
+        self.seen: list[tuple[float, float, float]] = []  # when, server, learner
+
+    def run(self) -> None:
+        while not self.ended.wait(1):
+            try:
+                children = Path(f"/proc/{self.process}/task/{self.process}/children").read_text().split()
+                server, learner = resident(self.process), sum(resident(int(child)) for child in children)
+            except OSError:
+                continue
+            self.seen.append((time.perf_counter(), server, learner))
+
+    def figures(self) -> dict[str, Any]:
+        """Largest, last, and MB a minute over the second half."""
+        told: dict[str, Any] = {}
+        if len(self.seen) < 4:
+            return told
+        when, *sizes = np.array(self.seen).T
+        half = len(when) // 2
+        for name, size in zip(("server", "learner"), sizes, strict=True):
+            slope = np.polyfit(when[half:] - when[half], size[half:], 1)[0] * 60
+            told |= {f"{name} MB at most": round(size.max(), 1), f"{name} MB at the end": round(size[-1], 1)}
+            told[f"{name} MB more a minute"] = round(slope, 2)
+        return told
+
+
+def resident(process: int) -> float:
+    """The memory that a process has in RAM, in MB."""
+    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
 class Person(threading.Thread):
     """Answers at an even pace, and notes what was acknowledged and how long it took."""
 
@@ -124,6 +164,7 @@ class Person(threading.Thread):
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
+    before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as home:
         data, folder = Path(home) / "pictures", Path(home) / "session"
         write_pictures(data, options.items)
@@ -131,11 +172,15 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         every, start = options.people / options.rate, time.perf_counter() + 1
         n = round(options.seconds / every)
         people = [Person(server, f"p{k}", start + k * every / options.people, every, n) for k in range(options.people)]
+        memory = Memory(server.process.pid)
+        memory.start()
         for person in people:
             person.start()
         for person in people:
             person.join()
         took = time.perf_counter() - start
+        memory.ended.set()
+        memory.join()
         server.stop()
         log = AnswerStore(folder / FILE).log()
     taken = np.concatenate([person.taken for person in people])
@@ -152,10 +197,13 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "doubled": len(log) - len(acknowledged),
         "median ms": round(1000 * float(np.median(taken)), 1),
         "95th percentile ms": round(1000 * float(np.percentile(taken, 95)), 1),
+        "99th percentile ms": round(1000 * float(np.percentile(taken, 99)), 1),
         "95th percentile ms while learning": round(1000 * float(np.percentile(while_learning, 95)), 1)
         if len(while_learning)
         else None,
         "answers while learning": len(while_learning),
+        **memory.figures(),
+        "other work on the machine": f"load {before:.1f} of {os.cpu_count()} processors before it began",
         "first error": next((error for person in people for error in person.errors), ""),
     }
 
@@ -165,14 +213,21 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=20)
     parser.add_argument("--rate", type=float, default=50)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--minutes", type=float, help="a longer time, in place of --seconds")
     parser.add_argument("--items", type=int, default=5000)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    found = run(options)
+    if options.minutes:
+        options.seconds = 60 * options.minutes
+    tell(run(options), options.out)
+
+
+def tell(found: dict[str, Any], out: Path | None) -> None:
+    """Figures on the screen, and in a file."""
     for name, value in found.items():
         print(f"{name:36}{value}")
-    if options.out:
-        with options.out.open("w", newline="", encoding="utf-8") as file:
+    if out:
+        with out.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows([("figure", "value"), *found.items()])
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -286,6 +288,151 @@ def test_other_methods_are_refused(client):
     for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
         assert client.request(method, "/api/answer").status_code == 405
     assert client.get("/api/answer").status_code == 405
+
+
+def test_head_has_no_body_and_odd_methods_are_refused(client, session):
+    reply = client.head("/api/state")
+    assert (reply.status_code, reply.content) == (200, b"")
+    for method in ("FOO", "CONNECT", "PROPFIND"):
+        assert client.request(method, "/api/state").status_code == 405
+    assert client.head("/api/undo").status_code == 405
+    assert session.store.log() == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[" * 9000,
+        b'{"pair":' + b"[" * 4000 + b"]" * 4000 + b"}",
+        b'{"a":' * 1500 + b"1" + b"}" * 1500,
+        b'{"pair": [0, ' + b"9" * 5000 + b"]}",
+        b'{"pair": [NaN, Infinity], "answer": "same"}',
+        b'{"pair": "\\ud800", "answer": "same"}',
+        b'{"pair": [0, 1], "answer": "\\ud800"}',
+        b'{"pair": [0, 1], "answer": "same", "key": "\\ud800"}',
+        b'{"pair": [0, 1], "answer": "same", "key": "' + b"k" * 201 + b'"}',
+        b'{"pair": [0, 1], "answer": "same", "who": "\\ud800"}',
+        b'{"pair": [0, 1], "answer": "same", "who": "Ada\\u202e"}',
+        b'{"pair": {"0": 1}, "answer": "same"}',
+        b'{"pair": [0, 1], "answer": null}',
+        b'{"pair": [0, 1], "answer": "same", "who": 7}',
+        b'{"pair": [0, 1, 2], "answer": "same"}',
+        b'{"pair": [], "answer": "same"}',
+        b"null",
+        b'"text"',
+        b"{\x00}",
+    ],
+)
+def test_odd_json_is_refused_in_words_and_leaves_nothing_behind(client, session, content):
+    reply = client.post("/api/answer", content=content, headers={"Origin": HOME, "Content-Type": "application/json"})
+    assert reply.status_code == 400
+    assert reply.json()["error"]
+    assert session.store.log() == []
+
+
+def test_every_address_stands_every_kind_of_value(client):
+    """Whatever is sent: an answer in words, never an error of ours."""
+    odd = (None, True, -1, 0.5, 10**8, "", "x", "-1", "²", "9" * 500, [], [[0]], {}, "\ud800", "<b>")
+    names = ["pair", "row", "cluster", "one", "other", "clusters", "name", "answer", "who", "key", "n", "version"]
+    headers = {"Origin": HOME, "Content-Type": "application/json"}
+    for address in ("answer", "undo", "change", "rename", "move", "merge", "split", "number", "refit"):
+        for value in odd:
+            body = json.dumps(dict.fromkeys([*names, "fresh"], value))
+            reply = client.post(f"/api/{address}", content=body, headers=headers)
+            assert reply.status_code in (200, 400), (address, value)
+    for address in ("state", "questions", "clusters", "shelf", "split-question", "answers", "lines", "legend", "face"):
+        for value in ("", "-1", "²", "9" * 5000, "0.5", "1e9", "99999", "%ff"):
+            reply = client.get(f"/api/{address}", params=dict.fromkeys(("cluster", "row", "start", "n"), value))
+            assert reply.status_code in (200, 400), (address, value)
+
+
+def test_odd_addresses_are_not_found(client):
+    for path in (f"/picture/small/{'9' * 5000}", "/picture/small/²", "/picture/small/1e0", "/picture/small/%00"):
+        assert client.get(path).status_code == 404
+    assert client.get("/static/%00").status_code == 404
+    assert client.get(f"/static/{'a' * 3000}").status_code == 404
+    assert client.get(f"/{'../' * 500}etc/passwd").status_code == 404
+
+
+@pytest.mark.parametrize("length", ["²", "9" * 5000, "-1", "1e3", "10 ", "+10"])
+def test_odd_lengths_are_refused(client, length):
+    headers = {"Origin": HOME, "Content-Type": "application/json", "Content-Length": length.encode("latin-1")}
+    assert client.post("/api/undo", content=b"{}", headers=headers).status_code == 413
+
+
+def test_names_of_all_scripts_are_kept_as_they_are(client, session):
+    for who in ("Žofie Ørsted", "李小龍", "🙂", "O'Brien\"); DROP TABLE log; --", "x" * 200, "<b>Ada</b>"):
+        reply = post(client, "answer", {"who": who, "pair": [0, 1], "answer": "unsure"})
+        assert reply.status_code == 200
+        assert who in reply.json()["state"]["people"]
+    assert len(session.store.current()) == 6
+
+
+def test_an_answer_that_is_sent_again_counts_once_and_its_key_serves_nothing_else(client, session):
+    body = {"who": "Ada", "pair": [0, 1], "answer": "same", "key": "k"}
+    numbers = {post(client, "answer", body).json()["number"] for _ in range(3)}
+    assert len(numbers) == 1
+    for other in ({"pair": [2, 3]}, {"answer": "different"}, {"who": "Bob"}):
+        reply = post(client, "answer", body | other)
+        assert (reply.status_code, "belongs to row 1" in reply.json()["error"]) == (400, True)
+    assert post(client, "undo", {"who": "Ada", "key": "k"}).status_code == 400
+    assert [row.answer for row in session.store.log()] == ["same"]
+    assert post(client, "undo", {"who": "Ada", "key": "u"}).json()["undone"] == "same"
+    assert post(client, "undo", {"who": "Bob", "key": "u"}).status_code == 400
+    assert post(client, "answer", body | {"key": "u"}).status_code == 400
+
+
+def test_a_pair_that_was_never_asked_may_be_answered(client, session):
+    asked = client.get("/api/questions", params={"who": "Ada", "n": 20}).json()
+    pair = next([i, j] for i in range(12) for j in range(i) if [j, i] not in [each["pair"] for each in asked])
+    assert post(client, "answer", {"who": "Ada", "pair": pair, "answer": "same"}).status_code == 200
+    assert session.pairs.must_link.tolist() == [sorted(pair)]
+
+
+def test_too_many_people_are_refused_before_anything_is_written(client, session, monkeypatch):
+    monkeypatch.setattr("pairmargin.web.asking.MOST_PEOPLE", 3)
+    for k in range(5):
+        reply = post(client, "answer", {"who": f"p{k}", "pair": [0, 1], "answer": "same"})
+        assert reply.status_code == (200 if k < 3 else 400)
+    assert client.get("/api/questions", params={"who": "p4"}).status_code == 400
+    assert len(session.store.log()) == 3
+
+
+def test_many_undo_at_once(client, session):
+    for j in range(1, 9):
+        session.answer("same", (0, j), who="Ada")
+
+    def undo(k):
+        return post(client, "undo", {"who": "Ada", "key": f"u{k % 6}"}).json()["undone"]
+
+    with ThreadPoolExecutor(8) as pool:
+        undone = list(pool.map(undo, range(12)))  # each of six twice
+    assert undone == ["same"] * 12
+    assert len(session.store.current()) == session.progress.answers == 2
+
+
+def test_what_is_said_of_clusters_that_are_no_more_is_refused(client, session):
+    shelf = client.get("/api/clusters").json()[0]
+    body = {"row": shelf["sure"][0]["row"], "cluster": 1, "version": shelf["version"]}
+    session.refit()
+    for name in ("move", "merge"):
+        reply = post(client, name, body | {"one": 0, "other": 1})
+        assert reply.json()["error"] == "the clusters have changed meanwhile; look at them again"
+    assert session.store.log() == []
+    assert post(client, "split", {"cluster": 0, "pair": [3, 5]}).status_code == 200
+    assert session.pairs.cannot_link.tolist() == [[3, 5]]  # what the person saw, whatever the clusters are now
+
+
+def test_pictures_that_are_kept_ready_are_bounded(session, folder, monkeypatch):
+    faces = Faces(session.items, folder)
+    sizes = [len(faces.picture(row, "small")[0]) for row in range(12)]
+    monkeypatch.setattr("pairmargin.web.faces.CACHED", sum(sizes[:3]))
+    faces = Faces(session.items, folder)
+    for row in [*range(12), 0, 0]:
+        faces.picture(row, "small")
+    kept = sum(len(content) for content, _ in faces._ready.values())
+    assert kept == faces._size <= sum(sizes[:3])
+    assert next(reversed(faces._ready)) == (0, "small")
 
 
 def test_the_words_are_there_in_both_languages():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from pairmargin import (
     InvalidPairsError,
     InvalidParameterError,
     LabelingSession,
+    PairMarginError,
     Pairs,
     SessionError,
     SimulatedPerson,
@@ -157,6 +159,31 @@ def test_a_damaged_clustering_is_made_again(tmp_path):
     with a_session(folder=tmp_path) as again:
         assert len(again.labels) == 150
         assert len(again.pairs) == 1
+
+
+class Trap:
+    """What leaves a trace when it is unpickled."""
+
+    def __init__(self, trace):
+        self.trace = trace
+
+    def __reduce__(self):
+        return self.trace.touch, ()
+
+
+def test_nothing_in_the_folder_is_unpickled(tmp_path):
+    folder, trace = tmp_path / "session", tmp_path / "trace"
+    with a_session(folder=folder) as session:
+        session.answer(SAME, (0, 1))
+    for name in ("clustering.safetensors", "model.safetensors"):
+        (folder / name).write_bytes(pickle.dumps(Trap(trace)))
+    with a_session(folder=folder) as again:
+        assert len(again.pairs) == 1
+        with pytest.raises(PairMarginError):
+            again.export(tmp_path / "out")
+    assert not trace.exists()
+    pickle.loads(pickle.dumps(Trap(trace)))
+    assert trace.exists()  # the trap would have worked
 
 
 def test_people_are_not_asked_the_same(tmp_path):

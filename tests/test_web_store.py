@@ -130,6 +130,23 @@ def test_what_the_disk_refuses_is_told(path):
     assert store.log() == []
 
 
+def test_a_file_that_was_removed_takes_no_answers(path):
+    """It could still be written to; but nobody would ever find the answers."""
+    store = AnswerStore(path)
+    store.add("Ada", "f1", "f2", SAME)
+    away = path.with_name("away")
+    path.rename(away)
+    with pytest.raises(OutputError, match="was removed or replaced; put it back"):
+        store.add("Ada", "f3", "f4", SAME)
+    path.write_bytes(b"")
+    with pytest.raises(OutputError, match="was removed or replaced"):
+        store.set_fact("names", {})
+    path.unlink()
+    away.rename(path)
+    store.add("Ada", "f3", "f4", SAME)
+    assert len(store.log()) == 2
+
+
 def test_many_threads_lose_and_double_nothing(path):
     store = AnswerStore(path)
 

@@ -2,7 +2,8 @@
 
 `session` has the logic and no HTTP; `store` keeps the answers on disk; `closure` knows what follows from them; `people`
 compares who gave them; `learning` turns them into clusters, if wanted in a process of its own (`worker`); `simulated`
-is a person for tests and experiments. `app` has the routes, `security` who may use them, `static/` is the page.
+is a person for tests and experiments. `app` has the routes, `security` who may use them, `connections` how many and how
+slow they may be, `static/` is the page.
 """
 
 from .session import LabelingSession

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import asdict
@@ -16,10 +17,11 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from ..exceptions import InvalidParameterError, OutputError, PairMarginError
+from ..exceptions import InvalidParameterError, OutputError, PairMarginError, SessionError
 from . import shelves
 from .exporting import EXPORTS
 from .faces import SIDES, Faces
+from .learning import Clustering
 from .security import Guard
 from .session import LabelingSession
 from .store import Answer
@@ -28,6 +30,7 @@ STATIC = Path(__file__).parent / "static"
 MOST_QUESTIONS = 20
 ON_SHELF = 48  # items of a cluster that are shown at once
 LISTED = 100  # answers that are listed at once
+PATIENCE = 20.0  # seconds in which the body of a request must be here
 Body = dict[str, Any]
 
 
@@ -45,7 +48,7 @@ def make_app(session: LabelingSession, faces: Faces, *, token: str, host: str, p
     routes = [
         Route("/", lambda request: FileResponse(STATIC / "index.html")),
         Mount("/static", StaticFiles(directory=STATIC)),
-        Route("/picture/{size}/{row:int}", views.picture),
+        Route("/picture/{size}/{row}", views.picture),
         Route("/export/{name}", views.export),
         Route("/api/map", views.map),
         *(Route(f"/api/{name}", _get(view)) for name, view in views.gets().items()),
@@ -71,6 +74,8 @@ class Views:
             "split-question": self.split_question,
             "answers": self.answers,
             "lines": self.lines,
+            "legend": self.legend,
+            "common": lambda body: self.faces.common_words,
             "face": lambda body: self.faces.face(self._row(body, "row")),
         }
 
@@ -103,6 +108,7 @@ class Views:
             "disagreements": len(session.disagreements),
             "learning": session.is_learning,
             "error": session.error,
+            "has_model": session.has_model,
             "version": session.version,
         }
 
@@ -125,32 +131,32 @@ class Views:
     # Clusters
 
     def clusters(self, body: Body) -> list[Body]:
-        clustering = self.session.clustering
-        sizes = np.bincount(clustering.cluster, minlength=clustering.chances.shape[1])
-        return [self._shelf(k, int(sizes[k]), 0) for k in np.flatnonzero(sizes).tolist()]
+        version = self.session.version
+        clustering = self.session.clustering  # one and the same for all of them, also if another is learned meanwhile
+        return [self._shelf(clustering, k, 0) | {"version": version} for k in np.unique(clustering.cluster).tolist()]
 
     def shelf(self, body: Body) -> Body:
-        cluster = _whole(body, "cluster")
-        size = int((self.session.labels == cluster).sum())
-        return self._shelf(cluster, size, _whole(body, "start", 0))
+        cluster, clustering = _whole(body, "cluster"), self.session.clustering
+        if cluster >= clustering.chances.shape[1]:
+            raise InvalidParameterError(f"cluster={cluster} is not there; perhaps it is gone")
+        return self._shelf(clustering, cluster, _whole(body, "start", 0))
 
-    def _shelf(self, cluster: int, size: int, start: int) -> Body:
-        clustering = self.session.clustering
+    def _shelf(self, clustering: Clustering, cluster: int, start: int) -> Body:
         rows = shelves.members(clustering, cluster)
         unsure = rows[clustering.chances[rows, cluster] < shelves.UNSURE_BELOW][::-1]
         return {
             "cluster": cluster,
             "name": self.session.names.get(cluster, ""),
-            "size": size,
-            "sure": self._tiles(rows[start : start + ON_SHELF], cluster),
-            "unsure": self._tiles(unsure[:ON_SHELF], cluster),
+            "size": len(rows),
+            "sure": self._tiles(clustering, rows[start : start + ON_SHELF], cluster),
+            "unsure": self._tiles(clustering, unsure[:ON_SHELF], cluster),
             "unsure_size": len(unsure),
         }
 
-    def _tiles(self, rows: Any, cluster: int) -> list[Body]:
-        chances = self.session.clustering.chances[rows, cluster]
+    def _tiles(self, clustering: Clustering, rows: Any, cluster: int) -> list[Body]:
+        chances = clustering.chances[rows, cluster]
         return [
-            self.faces.face(row) | {"chance": round(float(chance), 3)}
+            self.faces.face(row, short=True) | {"chance": round(float(chance), 3)}
             for row, chance in zip(rows.tolist(), chances, strict=True)
         ]
 
@@ -163,15 +169,18 @@ class Views:
         return {}
 
     def move(self, body: Body) -> Body:
+        self._check_version(body)
         self.session.move(self._row(body, "row"), _whole(body, "cluster"), who=_text(body, "who"))
         return self.state(body)
 
     def merge(self, body: Body) -> Body:
+        self._check_version(body)
         self.session.merge(_whole(body, "one"), _whole(body, "other"), who=_text(body, "who"))
         return self.state(body)
 
     def split(self, body: Body) -> Body:
-        self.session.split(_whole(body, "cluster"), who=_text(body, "who"))
+        pair = self._pair(body) if "pair" in body else None
+        self.session.split(_whole(body, "cluster"), pair, who=_text(body, "who"))
         return self.state(body)
 
     def number(self, body: Body) -> Body:
@@ -199,6 +208,14 @@ class Views:
         pairs = self.session.pairs
         return [[i, j, int(same)] for (i, j), same in zip(pairs.index.tolist(), pairs.same, strict=True)]
 
+    def legend(self, body: Body) -> list[Body]:
+        numbers, sizes = np.unique(self.session.labels, return_counts=True)
+        names = self.session.names
+        return [
+            {"cluster": k, "name": names.get(k, ""), "size": n}
+            for k, n in zip(numbers.tolist(), sizes.tolist(), strict=True)
+        ]
+
     # Answers
 
     def answers(self, body: Body) -> Body:
@@ -212,7 +229,7 @@ class Views:
         return {"total": len(rows), "rows": shown}
 
     def _listed(self, row: Answer, pair: tuple[int, int]) -> Body:
-        faces = [self.faces.face(each) for each in pair]
+        faces = [self.faces.face(each, short=True) for each in pair]
         return {"pair": pair, "faces": faces, "answer": row.answer, "who": row.who, "at": row.at, "number": row.number}
 
     def change(self, body: Body) -> Body:
@@ -223,8 +240,12 @@ class Views:
     # Files
 
     def picture(self, request: Request) -> Response:
-        row, size = request.path_params["row"], request.path_params["size"]
-        if self.faces.items.kind != "image" or size not in SIDES or not 0 <= row < len(self.session.ids):
+        size = request.path_params["size"]
+        try:
+            row = self._row(request.path_params, "row")
+        except InvalidParameterError:
+            row = -1
+        if self.faces.items.kind != "image" or size not in SIDES or row < 0:
             return Response("There is no such picture.\n", 404, media_type="text/plain")
         content, kind = self.faces.picture(row, size)
         return Response(content, media_type=kind, headers={"Cache-Control": "private, max-age=3600"})
@@ -237,6 +258,11 @@ class Views:
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(make(self.session), media_type=kind, headers=headers)
 
+    def _check_version(self, body: Body) -> None:
+        """Refuse what is said about clusters that are no more."""
+        if _whole(body, "version", self.session.version) != self.session.version:
+            raise SessionError("the clusters have changed meanwhile; look at them again")
+
     def _row(self, body: Body, name: str) -> int:
         row = _whole(body, name)
         if row >= len(self.session.ids):
@@ -245,8 +271,8 @@ class Views:
 
     def _pair(self, body: Body) -> list[int]:
         pair = body.get("pair")
-        if not isinstance(pair, list) or not all(type(row) is int for row in pair):
-            raise InvalidParameterError(f"pair={str(pair)[:40]} must be two row numbers")
+        if not isinstance(pair, list) or len(pair) != 2 or not all(type(row) is int for row in pair):
+            raise InvalidParameterError(f"pair={_shown(pair)} must be two row numbers")
         return pair
 
 
@@ -256,7 +282,7 @@ def _whole(body: Body, name: str, default: int | None = None) -> int:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
         value = int(value)
     if type(value) is not int or not 0 <= value < 10**9:
-        raise InvalidParameterError(f"{name}={str(value)[:40]!r} must be a whole number, 0 or more")
+        raise InvalidParameterError(f"{name}={_shown(value)} must be a whole number, 0 or more")
     return value
 
 
@@ -264,8 +290,13 @@ def _text(body: Body, name: str) -> str:
     """A text of a request; empty if it is not there."""
     value = body.get(name, "")
     if not isinstance(value, str):
-        raise InvalidParameterError(f"{name}={str(value)[:40]} must be a text")
+        raise InvalidParameterError(f"{name}={_shown(value)} must be a text")
     return value
+
+
+def _shown(value: object) -> str:
+    """A value of a request as it can stand in an error: short, and of letters that can be sent back."""
+    return repr(value)[:40].encode("ascii", "backslashreplace").decode()
 
 
 def _get(view: Callable[[Body], Any]) -> Callable[[Request], Any]:
@@ -278,8 +309,12 @@ def _get(view: Callable[[Body], Any]) -> Callable[[Request], Any]:
 def _post(view: Callable[[Body], Any]) -> Callable[[Request], Any]:
     async def endpoint(request: Request) -> Response:
         try:
-            body = json.loads(await request.body())
-        except ValueError:
+            async with asyncio.timeout(PATIENCE):
+                content = await request.body()
+            body = json.loads(content)
+        except TimeoutError:
+            return JSONResponse({"error": "the request has not come to its end"}, 408)
+        except (ValueError, RecursionError):  # no JSON, or one inside the other for ever
             body = None
         if not isinstance(body, dict):
             raise InvalidParameterError("the request must be a JSON object")

@@ -37,9 +37,7 @@ class Desk:
 
     def next(self, who: str, n: int, best: Sequence[Sequence[int]]) -> list[Pair]:
         """The person's open questions and new ones, at most n; ``best`` are those to take first."""
-        if who not in self._open and len(self._open) >= MOST_PEOPLE:
-            raise SessionError(f"more than {MOST_PEOPLE} people answer; open the session again to forget some")
-        own = self._open.setdefault(check_name(who), {})
+        own = self.admit(who)
         for pair in [pair for pair in own if not self._is_worth(pair, who)]:
             del own[pair]
         candidates = self._candidates(who, best)
@@ -47,9 +45,15 @@ class Desk:
             own[new] = time.monotonic()
         return list(own)[:n]
 
+    def admit(self, who: str) -> dict[Pair, float]:
+        """Whoever asks or answers, if there is room; the questions that are open for this person."""
+        if who not in self._open and len(self._open) >= MOST_PEOPLE:
+            raise SessionError(f"more than {MOST_PEOPLE} people answer; open the session again to forget some")
+        return self._open.setdefault(check_name(who), {})
+
     def answered(self, who: str, pair: Pair) -> None:
         """The person has answered."""
-        self._open.setdefault(who, {}).pop(pair, None)
+        self._open[who].pop(pair, None)
 
     def ask_again(self, who: str, pair: Pair) -> None:
         """The person's answer was taken back: the question comes first."""

@@ -28,10 +28,13 @@ def kappa(votes: Votes) -> float | None:
     1 is complete agreement, 0 what chance would do; None if no two people have a pair in common, or if there is nothing
     to disagree about because all answers are alike.
     """
+    both: dict[tuple[str, str], list[tuple[bool, bool]]] = {}  # what two people say of the pairs they share
+    for said in votes.values():
+        sure_ones = sorted((who, answer == SAME) for who, answer in said.items() if answer in (SAME, DIFFERENT))
+        for (one, a), (other, b) in combinations(sure_ones, 2):
+            both.setdefault((one, other), []).append((a, b))
     total = weight = 0.0
-    for one, other in combinations(sorted({who for said in votes.values() for who in said}), 2):
-        both = [(said[one], said[other]) for said in votes.values() if one in said and other in said]
-        sure = [(a == SAME, b == SAME) for a, b in both if {a, b} <= {SAME, DIFFERENT}]
+    for sure in both.values():
         value = _kappa(sure)
         if value is not None:
             total, weight = total + value * len(sure), weight + len(sure)

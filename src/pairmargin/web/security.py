@@ -106,7 +106,7 @@ class Guard:
         if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return _refuse(415, "Answers are sent as application/json.")
         length = headers.get("content-length", "")
-        if not length.isdigit() or int(length) > LARGEST_BODY:
+        if not (length.isascii() and length.isdigit() and len(length) < 10) or int(length) > LARGEST_BODY:
             return _refuse(413, f"A request has at most {LARGEST_BODY} bytes, and says how many.")
         return None
 

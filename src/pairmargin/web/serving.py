@@ -49,10 +49,13 @@ def serve(
     uvicorn = need("uvicorn", "the page")
     need("starlette.applications", "the page")
     from .app import make_app
+    from .connections import Connection
 
     host, port = sock.getsockname()[:2]
     app = make_app(session, faces, token=token, host=host, port=port)
-    config = uvicorn.Config(app, log_level="warning", server_header=False, lifespan="off", timeout_keep_alive=30)
+    config = uvicorn.Config(
+        app, http=Connection, ws="none", log_level="warning", server_header=False, lifespan="off", timeout_keep_alive=30
+    )
     server = uvicorn.Server(config)
     on_start(link(host, port, token))
     server.run(sockets=[sock])

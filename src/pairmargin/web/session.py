@@ -185,6 +185,7 @@ class LabelingSession:
             As it was written.
         """
         with self._lock:
+            self._desk.admit(who)  # or else refuse it, before anything is written
             i, j = self._checked(pair) if pair is not None else self._first_question(who)
             row, is_new = self.store.add(who, self.ids[i], self.ids[j], answer, chance=self.chance(i, j), key=key)
             if is_new:
@@ -270,6 +271,13 @@ class LabelingSession:
         return self._done < self._asked
 
     @property
+    def has_model(self) -> bool:
+        """Whether something was learned that can be exported."""
+        from .worker import MODEL
+
+        return self._learner.model is not None or (self.folder is not None and (self.folder / MODEL).exists())
+
+    @property
     def labels(self) -> Array:
         """The cluster of every item, (n,)."""
         return self.clustering.cluster
@@ -336,11 +344,15 @@ class LabelingSession:
         with self._lock:
             return shelves.halves(self.clustering, self._checked_cluster(cluster))
 
-    def split(self, cluster: int, *, who: str = "") -> None:
-        """Say that a cluster is two: the surest items of its halves are different, and there is one cluster more."""
+    def split(self, cluster: int, pair: Sequence[int] | None = None, *, who: str = "") -> None:
+        """Say that a cluster is two: two items of it are different, and there is one cluster more.
+
+        ``pair`` are their row numbers; None takes those of `split_pair`.
+        """
         with self._lock:
-            self.answer(DIFFERENT, self.split_pair(cluster), who=who)
-            self.set_clusters(self.n_clusters + 1)
+            most = self._checked_clusters(self.n_clusters + 1)
+            self.answer(DIFFERENT, self.split_pair(cluster) if pair is None else pair, who=who)
+            self.set_clusters(most)
 
     def set_clusters(self, n_clusters: int) -> None:
         """Ask for another number of clusters; the next refit starts anew."""

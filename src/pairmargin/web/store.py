@@ -8,6 +8,7 @@ returns, what it has written is on the disk (WAL, synchronous full), also if the
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
@@ -125,6 +126,7 @@ class AnswerStore:
         run = self._database.execute
         run("PRAGMA locking_mode = EXCLUSIVE")  # who has it in memory is the only one to write
         run("PRAGMA journal_mode = WAL")
+        self._file = os.stat(self._path or os.devnull)
         run("PRAGMA synchronous = FULL")
         run("PRAGMA fullfsync = ON")  # macOS would else leave the answer in the disk's own memory
         version, own = (run(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id"))
@@ -174,8 +176,11 @@ class AnswerStore:
         if a == b:
             raise InvalidPairsError(f"an item is always the same as itself: {a!r}; ask about two")
         with self._writing():
-            if key is not None and (known := self._rows("log WHERE key = ?", key)):
-                return known[0], False
+            if key is not None and (known := self._rows("log WHERE key = ?", check_key(key))):
+                row = known[0]
+                if (row.who, *row.pair, row.answer, row.undoes) != (who, min(a, b), max(a, b), answer, None):
+                    raise InvalidParameterError(f"key={key!r} belongs to row {row.number}, about something else")
+                return row, False
             return self._append(check_name(who), min(a, b), max(a, b), answer, chance, key, None), True
 
     def undo(self, who: str, *, key: str | None = None) -> Answer | None:
@@ -193,7 +198,11 @@ class AnswerStore:
             The row that is undone; None if nothing is left.
         """
         with self._writing():
-            if key is not None and (known := self._rows("log WHERE key = ?", key)):
+            if key is not None and (known := self._rows("log WHERE key = ?", check_key(key))):
+                if known[0].undoes is None or known[0].who != who:
+                    raise InvalidParameterError(
+                        f"key={key!r} belongs to row {known[0].number}, which undoes nothing of {who!r}"
+                    )
                 return self._rows("log WHERE number = ?", known[0].undoes)[0]
             last = self._rows("standing WHERE who = ? ORDER BY number DESC LIMIT 1", who)
             if not last:
@@ -257,6 +266,7 @@ class AnswerStore:
                 yield
                 return
             try:
+                self._check_there()
                 self._database.execute("BEGIN IMMEDIATE")
                 yield
                 self._database.execute("COMMIT")
@@ -266,6 +276,15 @@ class AnswerStore:
             except BaseException:
                 self._roll_back()
                 raise
+
+    def _check_there(self) -> None:
+        """A file that was removed can still be written to, until it is closed; nobody would ever see it again."""
+        try:
+            is_there = os.path.samestat(os.stat(self._path or os.devnull), self._file)
+        except OSError:
+            is_there = False
+        if not is_there:
+            raise OutputError(f"{self._path} was removed or replaced; put it back, or open the session again")
 
     def _roll_back(self) -> None:
         if self._database.in_transaction:
@@ -279,6 +298,13 @@ class AnswerStore:
             for number, answer in enumerate(answers, 1):  # noqa: B007 - the last one counts
                 self.add(*answer)
         return number
+
+
+def check_key(key: str) -> str:
+    """A key, if it is one."""
+    if len(key) > LONGEST or not (key.isascii() and key.isprintable()):
+        raise InvalidParameterError(f"key={key[:40]!r} must have at most {LONGEST} plain letters")
+    return key
 
 
 def check_name(who: object) -> str:

@@ -34,9 +34,8 @@ async function load(start) {
     if (!page.total) { view.list.replaceChildren(element("li", { class: "empty" }, word("none"))); return; }
     view.list.append(...page.rows.map(entry));
     view.more?.remove();
-    const next = start + page.rows.length;
-    if (next < page.total) {
-      view.more = button(word("more"), () => load(next), { class: "quiet more" });
+    if (start + page.rows.length < page.total) {
+      view.more = button(word("more"), () => load(view.list.children.length), { class: "quiet more" });
       view.root.append(view.more);
     }
   } catch (error) { complain(error); }

@@ -2,7 +2,7 @@
 
 import { complain, get, me, newKey, post } from "./api.js";
 import { button, element, say, svg } from "./dom.js";
-import { hint, largeFace, preload } from "./faces.js";
+import { hint, largeFace, preload, scrollTogether } from "./faces.js";
 import { locale, number, percent, word } from "./words.js";
 
 const AHEAD = 12; // questions that are kept ready
@@ -10,10 +10,11 @@ const KEYS = { s: "same", d: "different", u: "unsure" };
 
 let queue = [];
 let sending = Promise.resolve();
+const underway = new Set(); // answered here, and not yet known to the server
 let view = null;
 
 export async function show(root, state) {
-  const pair = element("div", { class: "pair" });
+  const pair = element("div", { class: "pair", "aria-live": "polite" }); // the next two are read out
   const title = element("h1", {}, word("question"));
   const buttons = ["same", "different", "unsure"].map((answer) =>
     button(element("span", {}, word(answer)), () => answerWith(answer), {
@@ -55,6 +56,7 @@ function draw() {
   const [one, other] = question.faces;
   view.title.textContent = word("question");
   view.pair.replaceChildren(largeFace(one, other, word("itemA")), largeFace(other, one, word("itemB")));
+  scrollTogether(view.pair);
   view.pair.dataset.pair = question.pair.join("-");
 }
 
@@ -74,10 +76,14 @@ function undo() {
 }
 
 function send(name, body, then, question) {
+  if (question) underway.add(question.pair.join());
   sending = sending.then(async () => {
     try {
-      take(then(await post(name, body)));
+      const reply = await post(name, body);
+      underway.delete(question?.pair.join());
+      take(then(reply));
     } catch (error) {
+      underway.delete(question?.pair.join());
       if (question) { queue.unshift(question); draw(); } // not saved: it is asked again
       complain(error);
     }
@@ -88,8 +94,8 @@ function take(reply) {
   // What is on the screen stays there; what waits behind it is what the server now thinks best.
   const [current] = queue;
   const same = (a, b) => a && b && a.pair.join() === b.pair.join();
-  if (reply.first || !current) queue = reply.questions;
-  else queue = [current, ...reply.questions.filter((each) => !same(each, current))];
+  const next = reply.questions.filter((each) => !underway.has(each.pair.join()));
+  queue = reply.first || !current ? next : [current, ...next.filter((each) => !same(each, current))];
   preload(queue);
   if (!same(queue[0], current)) draw();
   update(reply.state);
@@ -105,13 +111,13 @@ export function update(state) {
     [progress.agreement === null ? "–" : percent(progress.agreement), word("agreement")],
     [progress.expected_gain.toLocaleString(locale, { maximumFractionDigits: 1 }), word("gain")],
   ].map(([value, text]) => element("div", {}, element("dt", {}, text), element("dd", {}, value)));
-  if (progress.curve.length > 1) rows.push(element("div", {}, curve(progress.curve)));
+  if (progress.curve.length > 1) rows.push(element("div", {}, element("dt", {}, word("curve")), element("dd", {}, curve(progress.curve))));
   view.figures.replaceChildren(...rows);
 }
 
 function curve(points) {
   const [width, height] = [200, 56];
-  const drawing = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": word("curve"), class: "curve" });
+  const drawing = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": points.map(([n, sure]) => `${number(n)}: ${percent(sure)}`).slice(-5).join(", "), class: "curve" });
   drawing.append(svg("path", { class: "base", d: `M0,${height - 1}H${width}` }));
   const most = Math.max(...points.map(([n]) => n), 1);
   const place = ([n, sure]) => `${(n / most * (width - 8) + 4).toFixed(1)},${(height - 4 - sure * (height - 8)).toFixed(1)}`;

@@ -2,7 +2,7 @@
 
 import { complain, get, post } from "./api.js";
 import { button, element, say } from "./dom.js";
-import { largeFace, tile } from "./faces.js";
+import { largeFace, scrollTogether, tile } from "./faces.js";
 import { count, number, percent, word } from "./words.js";
 
 let view = null;
@@ -13,7 +13,7 @@ export async function show(root, state) {
   const shelves = element("div", { class: "shelves" });
   root.append(element("div", { class: "head" }, element("h1", {}, word("clusters")), steps),
     element("p", { class: "hint" }, word("dragHint")), shelves);
-  view = { shelves, steps, list: [], waiting: false };
+  view = { shelves, steps, list: [], shown: new Map(), waiting: false };
   showNumber(state);
   await load();
   return () => { view = null; };
@@ -22,25 +22,35 @@ export async function show(root, state) {
 export function update(state, isNew) {
   if (!view) return;
   showNumber(state);
-  const isBusy = dragged !== null || document.querySelector("dialog[open]") || view.shelves.contains(document.activeElement);
+  const isBusy = dragged !== null || document.querySelector("dialog[open]") || document.activeElement?.matches(".shelf .name");
   view.waiting = view.waiting || isNew;
   if (view.waiting && !isBusy) { view.waiting = false; load(); }
 }
 
 function showNumber(state) {
-  const change = (by) => post("number", { clusters: state.clusters + by }).then((next) => showNumber(next)).catch(complain);
-  view?.steps.replaceChildren(
-    button("−", () => change(-1), { class: "round", "aria-label": word("fewer"), disabled: state.clusters <= 1 }),
+  const change = (by) => post("number", { clusters: state.clusters + by }).then((next) => { showNumber(next); say(word("number", number(next.clusters))); }).catch(complain);
+  if (view) keepingFocus(view.steps, () => view.steps.replaceChildren(
+    button("−", () => change(-1), { class: "round", "aria-label": word("fewer"), disabled: state.clusters <= 1, dataset: { focus: "fewer" } }),
     element("span", {}, word("number", number(state.clusters))),
-    button("+", () => change(1), { class: "round", "aria-label": word("moreClusters") }));
+    button("+", () => change(1), { class: "round", "aria-label": word("moreClusters"), dataset: { focus: "more" } })));
+}
+
+// What is drawn anew takes the focus over from what was there.
+function keepingFocus(root, redraw) {
+  const name = root.contains(document.activeElement) ? document.activeElement.dataset.focus : undefined;
+  redraw();
+  if (name) (root.querySelector(`[data-focus="${name}"]`) ?? document.getElementById("view")).focus({ preventScroll: true });
 }
 
 async function load() {
   try {
     const list = await get("clusters");
+    for (const each of list) {
+      for (let next = 1; next && each.sure.length < (view?.shown.get(each.cluster) ?? 0);) next = await further(each);
+    }
     if (!view) return;
     view.list = list;
-    view.shelves.replaceChildren(...list.map(shelf));
+    keepingFocus(view.shelves, () => view.shelves.replaceChildren(...list.map(shelf)));
   } catch (error) { complain(error); }
 }
 
@@ -57,11 +67,11 @@ function shelf(each) {
   const box = element("section", { class: `shelf k${each.cluster % 10}`, "aria-label": nameOf(each), dataset: { cluster: each.cluster } },
     element("div", { class: "shelf-head" }, name, element("span", { class: "soft" }, count(each.size)),
       element("span", { class: "spring" }),
-      button(word("merge"), () => chooseOther(each), { class: "quiet" }),
-      button(word("split"), () => splitIt(each), { class: "quiet", disabled: each.size < 2 })),
+      button(word("merge"), () => chooseOther(each), { class: "quiet", disabled: view.list.length < 2, dataset: { focus: `merge-${each.cluster}` } }),
+      button(word("split"), () => splitIt(each), { class: "quiet", disabled: each.size < 2, dataset: { focus: `split-${each.cluster}` } })),
     tiles);
   if (each.size > each.sure.length) {
-    box.append(button(word("more"), (event) => more(each, tiles, event.target), { class: "quiet more" }));
+    box.append(button(word("more"), (event) => more(each, tiles, event.target), { class: "quiet more", dataset: { focus: `more-${each.cluster}` } }));
   }
   if (each.unsure.length) {
     box.append(element("h3", {}, `${word("uncertain")} (${number(each.unsure_size)})`),
@@ -74,14 +84,14 @@ function shelf(each) {
   box.addEventListener("drop", (event) => {
     event.preventDefault();
     box.classList.remove("over");
-    if (dragged && dragged.from !== each.cluster) move(dragged.row, each.cluster, dragged.element);
+    if (dragged && dragged.from !== each.cluster) move(dragged.row, each, dragged.element);
   });
   return box;
 }
 
 function item(face, from) {
   const label = `${face.id}, ${word("chance", percent(face.chance))}`;
-  const inner = button(tile(face), () => chooseShelf(face, from, outer), { class: "tile", title: label, "aria-label": label, draggable: true });
+  const inner = button(tile(face), () => chooseShelf(face, from, outer), { class: "tile", title: label, "aria-label": label, draggable: true, dataset: { focus: `item-${face.row}` } });
   const outer = element("li", {}, inner);
   inner.addEventListener("dragstart", (event) => {
     dragged = { row: face.row, from: from.cluster, element: outer };
@@ -94,16 +104,29 @@ function item(face, from) {
 
 async function more(each, tiles, asked) {
   try {
-    const next = await get("shelf", { cluster: each.cluster, start: tiles.children.length });
-    tiles.append(...next.sure.map((face) => item(face, each)));
-    if (tiles.children.length >= next.size || !next.sure.length) asked.remove();
+    const seen = each.sure.length;
+    await further(each);
+    tiles.append(...each.sure.slice(seen).map((face) => item(face, each)));
+    view?.shown.set(each.cluster, each.sure.length);
+    tiles.children[seen]?.querySelector("button").focus({ preventScroll: true }); // on with what is new
+    if (each.sure.length >= each.size || each.sure.length === seen) asked.remove();
   } catch (error) { complain(error); }
 }
 
-async function move(row, cluster, from) {
+// Fetch the next items of a shelf; how many there were.
+async function further(each) {
+  const next = await get("shelf", { cluster: each.cluster, start: each.sure.length });
+  each.sure.push(...next.sure);
+  return next.sure.length;
+}
+
+async function move(row, { cluster, version }, from) {
   try {
-    await post("move", { row, cluster });
-    from.remove();
+    await post("move", { row, cluster, version });
+    const next = (from.nextElementSibling ?? from.previousElementSibling)?.querySelector("button");
+    const hadFocus = from.contains(document.activeElement);
+    for (const each of view?.shelves.querySelectorAll(`[data-focus="item-${row}"]`) ?? []) each.parentElement.remove();
+    if (hadFocus) (next ?? document.getElementById("view")).focus();
     say(word("moved"));
   } catch (error) { complain(error); }
 }
@@ -120,21 +143,26 @@ function choices(but, onchoice) {
   const others = view.list.filter((each) => each.cluster !== but);
   return element("div", { class: "choices" }, ...others.map((each) => {
     const choice = button(element("span", { class: `swatch k${each.cluster % 10}` }), () => onchoice(each), { class: "choice" });
+    if (each.sure.length) choice.append(element("span", { class: "tile", "aria-hidden": "true" }, tile(each.sure[0])));
     choice.append(nameOf(each));
     return choice;
   }));
 }
 
-function chooseShelf(face, from, outer) {
-  const dialog = dialogWith(word("moveTitle"), element("div", { class: "one" }, largeFace(face, face, face.id)),
-    choices(from.cluster, (to) => { dialog.close(); move(face.row, to.cluster, outer); }));
+async function chooseShelf({ row }, from, outer) {
+  try {
+    const face = await get("face", { row }); // all of it
+    if (!view) return;
+    const dialog = dialogWith(word("moveTitle"), element("div", { class: "one" }, largeFace(face)),
+      choices(from.cluster, (to) => { dialog.close(); move(row, to, outer); }));
+  } catch (error) { complain(error); }
 }
 
 function chooseOther(each) {
   const dialog = dialogWith(word("mergeTitle"), choices(each.cluster, async (other) => {
     dialog.close();
     try {
-      await post("merge", { one: each.cluster, other: other.cluster });
+      await post("merge", { one: each.cluster, other: other.cluster, version: each.version });
       say(word("moved"));
     } catch (error) { complain(error); }
   }));
@@ -147,7 +175,7 @@ async function splitIt(each) {
     const decide = async (answer) => {
       dialog.close();
       try {
-        if (answer === "different") await post("split", { cluster: each.cluster });
+        if (answer === "different") await post("split", { cluster: each.cluster, pair: question.pair });
         else await post("answer", { pair: question.pair, answer, n: 0 });
         say(word("moved"));
       } catch (error) { complain(error); }
@@ -156,5 +184,6 @@ async function splitIt(each) {
       element("div", { class: "pair" }, largeFace(one, other, word("itemA")), largeFace(other, one, word("itemB"))),
       element("div", { class: "row" }, button(word("splitYes"), () => decide("different"), { class: "strong" }),
         button(word("splitNo"), () => decide("same"))));
+    scrollTogether(dialog);
   } catch (error) { complain(error); }
 }

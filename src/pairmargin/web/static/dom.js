@@ -26,7 +26,7 @@ export function svg(tag, attributes = {}, ...children) {
 
 export function say(text) {
   const status = document.getElementById("status");
-  status.textContent = text;
+  if (status.textContent !== text) status.textContent = text; // what stays is not read out again
   clearTimeout(say.timer);
   say.timer = setTimeout(() => { status.textContent = ""; }, 4000);
 }

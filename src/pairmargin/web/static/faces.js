@@ -1,5 +1,6 @@
 // How an item looks: a picture, a text, or a row of a table.
 
+import { get } from "./api.js";
 import { element } from "./dom.js";
 import { word } from "./words.js";
 
@@ -11,30 +12,36 @@ export function preload(questions) {
   }
 }
 
-export function largeFace(face, other, label) {
-  const card = element("figure", { class: `face ${face.kind}`, "aria-label": label });
+// An item beside another one, or alone.
+export function largeFace(face, other = null, label = "") {
+  const card = element("figure", { class: `face ${face.kind}`, "aria-label": label ? `${label}: ${face.id}` : face.id });
   if (face.kind === "image") card.append(picture(face, "large"));
   else if (face.kind === "table") card.append(tableOf(face, other));
-  else card.append(textOf(face.text, face.kind === "text" ? wordsOf(other.text) : new Set()));
-  card.append(element("figcaption", {}, face.id));
+  else card.append(textOf(face, wordsOf(other?.kind === "text" ? other.text : "")));
+  card.append(element("figcaption", { "aria-hidden": "true" }, face.id)); // the figure's label has it
   return card;
 }
 
 export function tile(face) {
   if (face.kind === "image") return picture(face, "small");
   const text = face.kind === "table" ? face.cells.map(([name, value]) => `${name}: ${value}`).join("\n") : face.text;
-  return element("span", { class: "words" }, text.slice(0, 160) || face.id);
+  return element("span", { class: "words" }, element("b", {}, face.id), `\n${text}`);
 }
 
 function picture(face, size) {
-  return element("img", { src: pictureOf(face, size), alt: face.id, draggable: false, decoding: "sync" });
+  const loading = size === "small" ? "lazy" : "eager"; // a shelf that is not on the screen can wait
+  return element("img", { loading, src: pictureOf(face, size), alt: face.id, draggable: false, decoding: "sync" });
 }
 
 const WORD = /[\p{L}\p{N}]+/gu;
-const wordsOf = (text) => new Set((text.match(WORD) ?? []).map((each) => each.toLowerCase()).filter((each) => each.length > 3));
+let common = new Set(); // words of most texts, which tell nothing
 
-function textOf(text, shared) {
-  const box = element("div", { class: "text", tabIndex: 0 });
+export async function learnCommon() { common = new Set(await get("common")); }
+
+const wordsOf = (text) => new Set((text.match(WORD) ?? []).map((each) => each.toLowerCase()).filter((each) => each.length > 2 && !common.has(each)));
+
+function textOf({ id, text }, shared) {
+  const box = scrolled(id);
   let end = 0;
   for (const match of text.matchAll(WORD)) {
     if (!shared.has(match[0].toLowerCase())) continue;
@@ -46,13 +53,23 @@ function textOf(text, shared) {
 }
 
 function tableOf(face, other) {
-  const theirs = new Map(other.cells);
+  const theirs = new Map((other ?? face).cells);
   const rows = face.cells.map(([name, value]) => {
     const differs = theirs.get(name) !== value;
     return element("tr", { class: differs ? "differs" : "" },
       element("th", { scope: "row" }, name), element("td", {}, differs ? element("mark", {}, value) : value));
   });
-  return element("div", { class: "text", tabIndex: 0 }, element("table", {}, element("tbody", {}, ...rows)));
+  return scrolled(face.id, element("table", {}, element("tbody", {}, ...rows)));
+}
+
+const scrolled = (label, ...content) => element("div", { class: "text", tabIndex: 0, role: "group", "aria-label": label }, ...content);
+
+// Two rows of a table are scrolled together, so that the same columns stand side by side.
+export function scrollTogether(pair) {
+  const boxes = [...pair.querySelectorAll(".table .text")];
+  for (const box of boxes) {
+    box.addEventListener("scroll", () => { for (const other of boxes) other.scrollTop = box.scrollTop; }, { passive: true });
+  }
 }
 
 export function hint(kind) {

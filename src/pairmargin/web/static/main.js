@@ -5,6 +5,7 @@ import * as ask from "./ask.js";
 import { complain, get, me, news } from "./api.js";
 import * as clusters from "./clusters.js";
 import * as exporting from "./export.js";
+import { learnCommon } from "./faces.js";
 import * as map from "./map.js";
 import { language, word } from "./words.js";
 
@@ -15,10 +16,12 @@ let current = null;
 let leave = null;
 let state = null;
 let turn = 0;
+let isReady = false;
 
 function translate() {
   document.documentElement.lang = language;
   for (const each of document.querySelectorAll("[data-word]")) each.textContent = word(each.dataset.word);
+  for (const each of document.querySelectorAll("[data-label]")) each.setAttribute("aria-label", word(each.dataset.label));
 }
 
 async function open() {
@@ -36,6 +39,8 @@ async function open() {
   document.title = `${word(name)} · pairmargin`;
   try {
     state = await get("state", { who: me.name });
+    if (!isReady && state.kind === "text") await learnCommon();
+    isReady = true;
     if (mine !== turn) return;
     current = VIEWS[name];
     leave = await current.show(root, state);
@@ -46,7 +51,9 @@ async function open() {
 function showState() {
   document.body.dataset.learning = state.learning;
   document.body.dataset.version = state.version;
-  document.getElementById("person").textContent = me.name || word("nobody");
+  const person = document.getElementById("person");
+  person.textContent = me.name || word("nobody");
+  person.setAttribute("aria-label", word("changeName", person.textContent));
 }
 
 async function look() {
@@ -77,6 +84,10 @@ function askName() {
 if (location.search) history.replaceState(null, "", location.pathname + location.hash); // the token is in the cookie now
 translate();
 document.getElementById("person").addEventListener("click", askName);
+document.querySelector(".skip").addEventListener("click", (event) => { // its address is no view
+  event.preventDefault();
+  document.getElementById("view").focus();
+});
 window.addEventListener("hashchange", () => { open(); document.getElementById("view").focus(); });
 if (me.asked) await open();
 else askName(); // which opens the view

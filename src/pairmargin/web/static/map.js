@@ -7,11 +7,12 @@ import { number, word } from "./words.js";
 
 const NEAR = 12; // pixels within which a dot is meant
 const CELLS = 128; // of the grid, a side, that finds the dot under the pointer
+const STILL = 6; // pixels that a finger may move and still only touch
 
 let view = null;
 
 export async function show(root, state) {
-  const canvas = element("canvas", { tabIndex: 0, role: "img", "aria-label": word("map") });
+  const canvas = element("canvas", { tabIndex: 0, role: "application", "aria-label": `${word("map")}. ${word("mapText")}` });
   const overlay = element("canvas", { class: "overlay", "aria-hidden": "true" });
   const card = element("div", { class: "hover", hidden: true });
   const check = element("input", { type: "checkbox", id: "lines", checked: true, onchange: () => schedule() });
@@ -37,7 +38,7 @@ export function update(state, isNew) {
 
 async function load(isFirst) {
   try {
-    const [response, lines, clusters] = await Promise.all([fetch("/api/map"), get("lines"), get("clusters")]);
+    const [response, lines, clusters] = await Promise.all([fetch("/api/map"), get("lines"), get("legend")]);
     if (!response.ok) throw new Error(`${response.status}`);
     const bytes = await response.arrayBuffer();
     if (!view) return;
@@ -47,7 +48,7 @@ async function load(isFirst) {
     view.sure = new Uint8Array(bytes, 10 * n, n);
     view.lines = lines;
     view.legend.replaceChildren(...clusters.map((each) => element("li", {}, element("span", { class: `swatch k${each.cluster % 10}` }),
-      each.name || word("cluster", number(each.cluster + 1)))));
+      each.name || word("cluster", number(each.cluster + 1)), element("span", { class: "soft" }, number(each.size)))));
     index();
     if (isFirst) fit();
     schedule(true);
@@ -60,6 +61,7 @@ function fit() {
   const [left, top, right, bottom] = view.bounds;
   const { clientWidth: width, clientHeight: height } = view.frame;
   view.scale = 0.92 * Math.min(width / Math.max(right - left, 1e-9), height / Math.max(bottom - top, 1e-9));
+  view.whole = view.scale;
   view.x = width / 2 - view.scale * (left + right) / 2;
   view.y = height / 2 - view.scale * (top + bottom) / 2;
 }
@@ -183,17 +185,37 @@ function drawLines(ratio) {
     context.lineWidth = 1.2;
     context.setLineDash(same ? [] : [5, 4]);
     for (const [i, j, kind] of view.lines) {
-      if (kind !== same) continue;
-      context.moveTo(view.places[2 * i] * view.scale + view.x, view.places[2 * i + 1] * view.scale + view.y);
-      context.lineTo(view.places[2 * j] * view.scale + view.x, view.places[2 * j + 1] * view.scale + view.y);
+      const seen = kind === same && inside(placeOf(i), placeOf(j));
+      if (!seen) continue;
+      context.moveTo(...seen[0]);
+      context.lineTo(...seen[1]);
     }
     context.stroke();
   }
 }
 
+const placeOf = (k) => [view.places[2 * k] * view.scale + view.x, view.places[2 * k + 1] * view.scale + view.y];
+
+// The part of a line that is on the map, or null: dashes of one that goes on for miles take seconds.
+function inside(from, to) {
+  let [first, last] = [0, 1];
+  const room = [view.frame.clientWidth, view.frame.clientHeight];
+  for (const axis of [0, 1]) {
+    const length = to[axis] - from[axis];
+    if (!length && (from[axis] < 0 || from[axis] > room[axis])) return null;
+    if (!length) continue;
+    const ends = [-from[axis] / length, (room[axis] - from[axis]) / length];
+    first = Math.max(first, Math.min(...ends));
+    last = Math.min(last, Math.max(...ends));
+  }
+  if (first > last) return null;
+  return [first, last].map((part) => [0, 1].map((axis) => from[axis] + part * (to[axis] - from[axis])));
+}
+
 // Pointer and keys
 
-function zoom(px, py, factor) {
+function zoom(px, py, wanted) {
+  const factor = Math.max(view.whole / 2, Math.min(view.whole * 500, view.scale * wanted)) / view.scale;
   view.x = px - (px - view.x) * factor;
   view.y = py - (py - view.y) * factor;
   view.scale *= factor;
@@ -203,23 +225,32 @@ function zoom(px, py, factor) {
 function listen() {
   const { canvas, frame, pointers } = view;
   const at = (event) => { const box = frame.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
-  canvas.addEventListener("wheel", (event) => { event.preventDefault(); zoom(...at(event), Math.exp(-event.deltaY / 400)); }, { passive: false });
-  canvas.addEventListener("pointerdown", (event) => { canvas.setPointerCapture(event.pointerId); pointers.set(event.pointerId, at(event)); });
+  let touched = null; // where a finger came down, until it moves
+  canvas.addEventListener("wheel", (event) => { event.preventDefault(); if (view.places) zoom(...at(event), Math.exp(-event.deltaY / 400)); }, { passive: false });
+  canvas.addEventListener("pointerdown", (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    pointers.set(event.pointerId, at(event));
+    touched = pointers.size === 1 ? at(event) : null;
+  });
   for (const name of ["pointerup", "pointercancel"]) canvas.addEventListener(name, (event) => pointers.delete(event.pointerId));
-  canvas.addEventListener("pointerleave", () => { view.card.hidden = true; });
+  canvas.addEventListener("pointerup", () => { if (touched && view.grid) hover(...touched); });
+  canvas.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") hide(); });
   canvas.addEventListener("pointermove", (event) => {
     const [x, y] = at(event);
+    if (touched && Math.hypot(x - touched[0], y - touched[1]) < STILL) return;
+    touched = null;
     const last = pointers.get(event.pointerId);
     if (!last) { if (view.grid) hover(x, y); return; }
     const [other] = [...pointers].filter(([id]) => id !== event.pointerId).map(([, place]) => place);
     if (other) zoom(...other, Math.hypot(x - other[0], y - other[1]) / Math.max(Math.hypot(last[0] - other[0], last[1] - other[1]), 1));
     else { view.x += x - last[0]; view.y += y - last[1]; schedule(); }
     pointers.set(event.pointerId, [x, y]);
-    view.card.hidden = true;
+    hide();
   });
   canvas.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: [40, 0], ArrowRight: [-40, 0], ArrowUp: [0, 40], ArrowDown: [0, -40] }[event.key];
     const factor = { "+": 1.25, "=": 1.25, "-": 0.8 }[event.key];
+    if (!view.places) return;
     if (step) { view.x += step[0]; view.y += step[1]; schedule(); }
     else if (factor) zoom(frame.clientWidth / 2, frame.clientHeight / 2, factor);
     else return;
@@ -227,18 +258,30 @@ function listen() {
   });
 }
 
+function hide() {
+  view.hovered = -1;
+  view.card.hidden = true;
+}
+
+// The dot under the pointer. One question at a time goes to the server: about where the pointer is by then.
 async function hover(px, py) {
   const row = nearest(px, py);
-  const { card, frame } = view;
-  view.hovered = row;
-  if (row < 0) { card.hidden = true; return; }
+  Object.assign(view, { hovered: row, at: [px, py] });
+  if (row < 0) { hide(); return; }
   if (!view.faces.has(row)) {
-    try { view.faces.set(row, await get("face", { row })); } catch { return; }
+    if (view.isAsking) return;
+    view.isAsking = true;
+    try { const face = await get("face", { row }); view?.faces.set(row, face); } catch { return; } finally { if (view) view.isAsking = false; }
+    if (view && view.hovered !== row && view.hovered >= 0) { hover(...view.at); return; }
   }
-  if (!view || view.hovered !== row) return;
-  card.replaceChildren(tile(view.faces.get(row)), element("span", { class: "soft" }, view.faces.get(row).id));
+  if (view?.hovered === row) showCard(view.faces.get(row));
+}
+
+function showCard(face) {
+  const { card, frame, at: [px, py] } = view;
+  card.replaceChildren(tile(face), ...(face.kind === "image" ? [element("span", { class: "soft" }, face.id)] : []));
   card.hidden = false;
   const [width, height] = [card.offsetWidth, card.offsetHeight];
-  card.style.left = `${Math.min(px + 14, frame.clientWidth - width - 4)}px`;
+  card.style.left = `${Math.max(4, Math.min(px + 14, frame.clientWidth - width - 4))}px`;
   card.style.top = `${Math.max(4, Math.min(py + 14, frame.clientHeight - height - 4))}px`;
 }
