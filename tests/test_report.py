@@ -287,7 +287,7 @@ def test_writing_leaves_other_files_alone(tmp_path: Path) -> None:
 
 def test_folder_in_place_of_the_page_is_refused(tmp_path: Path) -> None:
     (tmp_path / "index.html").mkdir()
-    with pytest.raises(OutputError, match=r"index\.html is a folder there; choose another place"):
+    with pytest.raises(OutputError, match=r"index\.html cannot be written: there is a folder of that name; choose"):
         make_folder(tmp_path)
 
 
