@@ -272,7 +272,6 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         }
         return cls(n_clusters, hidden_layer_sizes, **(settings | changes))
 
-    @told_when_used_up()
     def fit(self, X: ArrayLike, y: Any = None, *, pairs: Pairs | None = None) -> MaxMarginClustering:
         """Cluster the rows of X so that the answers in ``pairs`` hold.
 
@@ -312,7 +311,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         team.check_same("the list of answers", content[1])
         kept = Checkpoint(self.checkpoint, self.checkpoint_every, self._kept_settings(), b"".join(content), team)
         device, stages = _device(self.device), Stages(self, rng, team, kept)
-        with _shown(self.verbose):
+        with _shown(self.verbose), told_when_used_up():
             visible = self.visible if sizes or self.visible != "auto" else GAUSSIAN
             scaling = self._scaling() if warm else Scaling.learn(data, visible)
             x = scaling.apply(data, device, self._narrow)
