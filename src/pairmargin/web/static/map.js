@@ -1,5 +1,5 @@
 // Map: every item a dot. Dots and lines are drawn pixel by pixel into one image, so that 50 000 of them stay smooth: a
-// canvas without a graphics card takes half a second for a thousand dashed lines.
+// canvas without a graphics card is slow at a thousand dashed lines.
 
 import { complain, get } from "./api.js";
 import { button, element } from "./dom.js";
