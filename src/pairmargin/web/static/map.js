@@ -1,4 +1,5 @@
-// Map: every item a dot. The dots are drawn pixel by pixel into one image, so that 50 000 of them stay smooth.
+// Map: every item a dot. Dots and lines are drawn pixel by pixel into one image, so that 50 000 of them stay smooth: a
+// canvas without a graphics card is slow at a thousand dashed lines.
 
 import { complain, get } from "./api.js";
 import { button, element } from "./dom.js";
@@ -7,21 +8,21 @@ import { number, word } from "./words.js";
 
 const NEAR = 12; // pixels within which a dot is meant
 const CELLS = 128; // of the grid, a side, that finds the dot under the pointer
+const WHILE_MOVING = 300; // lines that are drawn then, at most
 const STILL = 6; // pixels that a finger may move and still only touch
 
 let view = null;
 
 export async function show(root, state) {
   const canvas = element("canvas", { tabIndex: 0, role: "application", "aria-label": `${word("map")}. ${word("mapText")}` });
-  const overlay = element("canvas", { class: "overlay", "aria-hidden": "true" });
   const card = element("div", { class: "hover", hidden: true });
   const check = element("input", { type: "checkbox", id: "lines", checked: true, onchange: () => schedule() });
   const tools = element("div", { class: "row" }, element("label", { class: "check", for: "lines" }, check, word("lines")),
     button(word("reset"), () => { fit(); schedule(); }, { class: "quiet" }));
   const legend = element("ul", { class: "legend" });
-  const frame = element("div", { class: "map" }, canvas, overlay, card);
+  const frame = element("div", { class: "map" }, canvas, card);
   root.append(element("div", { class: "head" }, element("h1", {}, word("map")), tools), element("p", { class: "hint" }, word("mapText")), frame, legend);
-  view = { canvas, overlay, card, check, legend, frame, n: state.items, pointers: new Map(), faces: new Map() };
+  view = { canvas, card, check, legend, frame, n: state.items, pointers: new Map(), faces: new Map() };
   listen();
   await load(true);
   const watch = new ResizeObserver(() => schedule(true));
@@ -104,36 +105,45 @@ function nearest(px, py) {
 
 // Drawing
 
+// Draw while something moves, and then once more with all lines.
+function moving() {
+  clearTimeout(view.settling);
+  view.settling = setTimeout(() => { if (view) { view.settling = 0; schedule(); } }, 150);
+  schedule();
+}
+
 function schedule(isResized = false) {
   if (!view?.places) return;
   view.resized ||= isResized;
   view.frameRequest ??= requestAnimationFrame(() => { if (view) { view.frameRequest = null; draw(); } });
 }
 
+// The colours of the clusters, and of lines "different" and "same", as they are in the image: blue, green, red.
 function inks() {
   const style = getComputedStyle(document.documentElement);
-  return Array.from({ length: 10 }, (_, k) => {
-    const value = parseInt(style.getPropertyValue(`--c${k}`).trim().slice(1), 16);
-    return [value >> 16, (value >> 8) & 255, value & 255];
-  });
+  const ink = (name) => {
+    const value = parseInt(style.getPropertyValue(name).trim().slice(1), 16);
+    return ((value & 255) << 16) | (value & 0xff00) | (value >> 16);
+  };
+  return { dots: Array.from({ length: 10 }, (_, k) => ink(`--c${k}`)), lines: [ink("--different"), ink("--same")] };
 }
 
 function draw() {
   const began = performance.now();
   const ratio = window.devicePixelRatio || 1;
-  const { canvas, overlay, frame } = view;
+  const { canvas, frame } = view;
   const [width, height] = [Math.round(frame.clientWidth * ratio), Math.round(frame.clientHeight * ratio)];
   if (!width || !height) return;
   if (view.resized || canvas.width !== width || canvas.height !== height) {
-    for (const each of [canvas, overlay]) [each.width, each.height] = [width, height];
+    [canvas.width, canvas.height] = [width, height];
     view.image = new ImageData(width, height);
     view.pixels = new Uint32Array(view.image.data.buffer);
     view.inks = inks();
     view.resized = false;
   }
   drawDots(width, height, ratio);
+  if (view.check.checked) drawLines(width, height, ratio);
   canvas.getContext("2d").putImageData(view.image, 0, 0);
-  drawLines(ratio);
   view.frame.dataset.drawn = (performance.now() - began).toFixed(1);
 }
 
@@ -143,7 +153,7 @@ function drawDots(width, height, ratio) {
   const size = Math.max(1.2, Math.min(5, 80 / Math.sqrt(n) * Math.sqrt(view.scale / 60))) * ratio;
   const shape = dot(size, width);
   const radius = Math.ceil(size) + 1;
-  const colours = view.inks.map(([r, g, b]) => (b << 16) | (g << 8) | r);
+  const colours = view.inks.dots;
   for (let k = 0; k < n; k += 1) {
     const x = Math.round((places[2 * k] * view.scale + view.x) * ratio);
     const y = Math.round((places[2 * k + 1] * view.scale + view.y) * ratio);
@@ -172,34 +182,51 @@ function dot(size, width) {
   return shape;
 }
 
-function drawLines(ratio) {
-  const context = view.overlay.getContext("2d");
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, view.frame.clientWidth, view.frame.clientHeight);
-  if (!view.check.checked) return;
-  const style = getComputedStyle(document.documentElement);
-  for (const same of [0, 1]) {
-    context.beginPath();
-    context.strokeStyle = style.getPropertyValue(same ? "--same" : "--different");
-    context.globalAlpha = 0.7;
-    context.lineWidth = 1.2;
-    context.setLineDash(same ? [] : [5, 4]);
-    for (const [i, j, kind] of view.lines) {
-      const seen = kind === same && inside(placeOf(i), placeOf(j));
-      if (!seen) continue;
-      context.moveTo(...seen[0]);
-      context.lineTo(...seen[1]);
-    }
-    context.stroke();
+function drawLines(width, height, ratio) {
+  const every = view.settling ? Math.ceil(view.lines.length / WHILE_MOVING) : 1;
+  const placeOf = (k) => [(view.places[2 * k] * view.scale + view.x) * ratio, (view.places[2 * k + 1] * view.scale + view.y) * ratio];
+  const strength = Math.round(Math.max(60, Math.min(190, 1900 / Math.sqrt(view.lines.length)))); // many of them must not hide the dots
+  for (let n = 0; n < view.lines.length; n += every) {
+    const [i, j, same] = view.lines[n];
+    const seen = inside(placeOf(i), placeOf(j), [width - 2, height - 2]);
+    if (seen) drawLine(...seen, width, view.inks.lines[same], strength, same ? 1e9 : Math.round(5 * ratio));
   }
 }
 
-const placeOf = (k) => [view.places[2 * k] * view.scale + view.x, view.places[2 * k + 1] * view.scale + view.y];
+// One step for each pixel of the longer way; what lies between two pixels is shared by both. A dash is as long as a gap.
+// Plain numbers only: this runs a million times for a frame.
+function drawLine([x, y], [toX, toY], width, ink, strength, dash) {
+  const { pixels } = view;
+  const isSteep = Math.abs(toY - y) > Math.abs(toX - x);
+  const steps = Math.max(1, Math.ceil(isSteep ? Math.abs(toY - y) : Math.abs(toX - x)));
+  const [along, across] = isSteep ? [width, 1] : [1, width];
+  const [slopeAlong, slopeAcross] = isSteep ? [(toY - y) / steps, (toX - x) / steps] : [(toX - x) / steps, (toY - y) / steps];
+  const [startAlong, startAcross] = isSteep ? [y, x] : [x, y];
+  for (let k = 0; k <= steps; k += 1) {
+    if (k % (2 * dash) >= dash) { k += dash - 1; continue; }
+    const exact = startAcross + slopeAcross * k;
+    const lower = Math.floor(exact);
+    const place = Math.round(startAlong + slopeAlong * k) * along + lower * across;
+    const upper = Math.round(strength * (exact - lower));
+    pixels[place] = blended(pixels[place], ink, strength - upper);
+    pixels[place + across] = blended(pixels[place + across], ink, upper);
+  }
+}
 
-// The part of a line that is on the map, or null: dashes of one that goes on for miles take seconds.
-function inside(from, to) {
+// A pixel with ink upon it, of a strength up to 255.
+function blended(below, ink, strength) {
+  const alpha = below >>> 24;
+  if (alpha === 0) return (strength << 24) | ink;
+  const rest = 255 - strength;
+  const blue = ((below >> 16 & 255) * rest + (ink >> 16 & 255) * strength) >> 8;
+  const green = ((below >> 8 & 255) * rest + (ink >> 8 & 255) * strength) >> 8;
+  const red = ((below & 255) * rest + (ink & 255) * strength) >> 8;
+  return ((alpha > strength ? alpha : strength) << 24) | (blue << 16) | (green << 8) | red;
+}
+
+// The part of a line that is on the map, or null.
+function inside(from, to, room) {
   let [first, last] = [0, 1];
-  const room = [view.frame.clientWidth, view.frame.clientHeight];
   for (const axis of [0, 1]) {
     const length = to[axis] - from[axis];
     if (!length && (from[axis] < 0 || from[axis] > room[axis])) return null;
@@ -209,7 +236,7 @@ function inside(from, to) {
     last = Math.min(last, Math.max(...ends));
   }
   if (first > last) return null;
-  return [first, last].map((part) => [0, 1].map((axis) => from[axis] + part * (to[axis] - from[axis])));
+  return [first, last].map((part) => [0, 1].map((axis) => Math.max(0, Math.min(room[axis], from[axis] + part * (to[axis] - from[axis])))));
 }
 
 // Pointer and keys
@@ -219,7 +246,7 @@ function zoom(px, py, wanted) {
   view.x = px - (px - view.x) * factor;
   view.y = py - (py - view.y) * factor;
   view.scale *= factor;
-  schedule();
+  moving();
 }
 
 function listen() {
@@ -243,7 +270,7 @@ function listen() {
     if (!last) { if (view.grid) hover(x, y); return; }
     const [other] = [...pointers].filter(([id]) => id !== event.pointerId).map(([, place]) => place);
     if (other) zoom(...other, Math.hypot(x - other[0], y - other[1]) / Math.max(Math.hypot(last[0] - other[0], last[1] - other[1]), 1));
-    else { view.x += x - last[0]; view.y += y - last[1]; schedule(); }
+    else { view.x += x - last[0]; view.y += y - last[1]; moving(); }
     pointers.set(event.pointerId, [x, y]);
     hide();
   });
@@ -251,7 +278,7 @@ function listen() {
     const step = { ArrowLeft: [40, 0], ArrowRight: [-40, 0], ArrowUp: [0, 40], ArrowDown: [0, -40] }[event.key];
     const factor = { "+": 1.25, "=": 1.25, "-": 0.8 }[event.key];
     if (!view.places) return;
-    if (step) { view.x += step[0]; view.y += step[1]; schedule(); }
+    if (step) { view.x += step[0]; view.y += step[1]; moving(); }
     else if (factor) zoom(frame.clientWidth / 2, frame.clientHeight / 2, factor);
     else return;
     event.preventDefault();
