@@ -18,6 +18,9 @@ from pairmargin.experiments.specs import Cell
 from pairmargin.experiments.store import Row
 
 distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings(  # joblib's table of values, when two threads forget the same one
+    "ignore:Exception ignored in. <function _WeakKeyDictionary:pytest.PytestUnraisableExceptionWarning"
+)
 FIGURES = ["dataset", "method", "n_pairs", "seed", "accuracy", "ari", "nmi", "auc", "clusters", "tpr"]
 X, Y = load_wine(return_X_y=True)
 
