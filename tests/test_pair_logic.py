@@ -67,6 +67,9 @@ def test_closure_refuses_contradictions_and_far_too_many_pairs():
     chain = np.column_stack((np.arange(20_000), np.arange(1, 20_001)))
     with pytest.raises(InvalidPairsError, match="the closure has 200010000 pairs, more than 50000000; give fewer"):
         Pairs.from_lists(chain).closure()
+    halves = np.concatenate((chain[:5000], chain[6000:11_000]))  # 5001 rows each, and each pair between them follows
+    with pytest.raises(InvalidPairsError, match="the closure has 50015001 pairs, more than 50000000"):
+        Pairs.from_lists(halves, [(0, 6000)]).closure()
 
 
 # Where they disagree

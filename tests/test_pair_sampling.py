@@ -48,6 +48,12 @@ def test_every_pair_is_drawn_equally_often(monkeypatch, balanced, n, large):
         assert np.abs(times[*index.T] - n_draws * share).max() <= 3.5 * spread
 
 
+def test_messages_number_drawn_pairs_as_they_stand():
+    drawn = sample_pairs([0, 1, 0, 1, 2, 2, 0, 1], 12, random_state=0)
+    told = [drawn._describe(k) for k in range(12)]
+    assert told == [f"pairs[{k}] = ({i}, {j})" for k, (i, j) in enumerate(drawn.index)]
+
+
 def test_sampling_many_rows_is_right():
     y = np.random.RandomState(0).randint(-1, 10, 60_000)
     for balanced in (True, False):

@@ -497,8 +497,9 @@ def test_notebooks_show_counts_and_the_first_answers(tmp_path):
     assert "48 different" in page
     assert page.count("<tr>") == 1 + 8
     assert "… and 58 more" in page
-    assert ">weight<" not in page
+    assert (">weight<" in page, page.count("<td")) == (False, 8 * 4)
     assert "contradicted" not in page
+    assert "more" not in pairs[:8]._repr_html_()
     odd = tmp_path / "<b>odd & even.csv"
     Pairs([(4, 6), (6, 9), (9, 4)], [True, True, False], [1, 2, 0.5]).to_csv(odd)
     page = Pairs.read_csv(odd)._repr_html_()
@@ -506,5 +507,6 @@ def test_notebooks_show_counts_and_the_first_answers(tmp_path):
     assert "<b>" not in page
     assert "1 contradicted" in page
     assert ">0.5<" in page
+    assert (">weight<" in page, page.count("<td")) == (True, 3 * 5)
     assert "1 answer</strong> about 2 rows" in Pairs([(0, 1)], [True])._repr_html_()
     assert "<table" not in Pairs.empty()._repr_html_()
