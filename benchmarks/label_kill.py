@@ -20,7 +20,7 @@ from pathlib import Path
 from label_load import Client, Server, judge, tell, write_pictures
 from pairmargin.web.store import FILE, AnswerStore
 
-PEOPLE = 4
+PEOPLE, PICTURES = 4, 1000
 
 
 def answer_until_killed(server: Server, who: str, acknowledged: dict[int, tuple[str, ...]]) -> None:
@@ -46,7 +46,7 @@ def main() -> None:
     chance, acknowledged = random.Random(0), dict[int, tuple[str, ...]]()
     with tempfile.TemporaryDirectory() as home:
         data, folder = Path(home) / "pictures", Path(home) / "session"
-        write_pictures(data, 300)
+        write_pictures(data, PICTURES)
         for k in range(times):
             server = Server(data, folder, "--clusters", "10")
             people = [
@@ -55,13 +55,16 @@ def main() -> None:
             ]
             for person in people:
                 person.start()
-            enough = len(acknowledged) + chance.randint(1, 40)
+            before = len(acknowledged)
+            enough = before + chance.randint(1, 40)
             while len(acknowledged) < enough and any(person.is_alive() for person in people):
                 time.sleep(0.005)
             time.sleep(chance.uniform(0, 0.02))
             server.stop(signal.SIGKILL)
             for person in people:
                 person.join()
+            if len(acknowledged) == before:
+                raise SystemExit(f"before kill {k + 1}, nothing was answered: a kill that nothing could be lost by")
             store = AnswerStore(folder / FILE)
             stored = {row.number: row.pair for row in store.log()}
             keys = [row.key for row in store.log()]

@@ -6,6 +6,7 @@ import copy
 import logging
 import pickle
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -34,7 +35,7 @@ from pairmargin import (
     stages,
 )
 from pairmargin.labelling import asked_labels
-from pairmargin.stages import FEWEST, SCREEN
+from pairmargin.stages import FEWEST, SCREEN, Stages
 from pairmargin.trust import BELIEVED
 
 QUICK = {"n_init": 1, "pretrain_epochs": 5, "max_iter": 30, "random_state": 0}
@@ -186,6 +187,35 @@ def test_of_several_starts_the_lowest_after_a_little_training_is_trained_to_the_
     assert model.objective_ == min(kept)
     assert [row["objective"] for row in rows if row["phase"] == "train"] == kept
     assert sum(row["phase"] == "screen" for row in rows) == sum(map(len, screened))
+
+
+@pytest.mark.parametrize(
+    ("courses", "winner"),
+    [
+        ([(0.27, 10, 0.07), (0.22, 9, 0.14)], 0),  # fewer clusters are learned sooner, and end higher
+        ([(0.27, 10, 0.14), (0.22, 9, 0.07)], 1),
+        ([(0.27, 10, 0.07), (0.25, 10, 0.08), (0.22, 9, 0.14)], 1),  # of ten clusters, 25 iterations choose
+    ],
+)
+def test_starts_with_other_numbers_of_clusters_are_compared_at_the_end(courses, winner):
+    class Start:
+        def __init__(self, number):
+            self.number = number
+
+        def copy(self):
+            return self
+
+    class Work:
+        def reporter(self, phase):
+            return None
+
+        def train(self, start, x, pairs, links, n_steps, on_iteration):
+            soon, n_clusters, late = courses[start.number]
+            return [{"objective": late if n_steps is None else soon, "occupied_clusters": n_clusters}]
+
+    starts = [Start(number) for number in range(len(courses))]
+    sample = SimpleNamespace(x=None, pairs=None)
+    assert Stages.most_promising(Work(), starts, sample, None).number == winner
 
 
 def test_more_starts_begin_no_higher(wine, wine_pairs):

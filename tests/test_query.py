@@ -249,6 +249,38 @@ def test_default_goes_on_with_the_second_likeliest_cluster(blobs: tuple[Array, A
     assert chance.sum() == pytest.approx(1)
 
 
+def three_bunches(gaps: tuple[float, float], chances: list[list[float]]) -> View:
+    """Thirty points each, side by side, and what a model says of every bunch."""
+    codes = 0.1 * np.random.RandomState(0).randn(90, 2)
+    codes[:, 0] += np.repeat([0, gaps[0], sum(gaps)], 30)
+    each = np.repeat(chances, 30, axis=0)
+    return View(codes, each, each, len(chances[0]))
+
+
+def test_answers_speak_for_those_that_resemble_a_point_before_there_is_a_new_model() -> None:
+    view = three_bunches((3, 3), [[0.9, 0.1], [0.6, 0.4], [0.1, 0.9]])
+    left, middle, right = 0, 45, 89
+
+    def chance(*more: tuple[tuple[int, int], bool]) -> Array:
+        """Of every point, that it belongs with the core on the right."""
+        index, same = zip(((left, right), False), *more, strict=True)
+        cores = Cores(view, Known(Pairs(index, same), 90))
+        assert sorted(cores.home) == [0, 1]
+        return cores.chance[:, cores.home == 1].ravel()
+
+    before = chance()
+    beside = 30 + np.argsort(((view.codes[30:60] - view.codes[middle]) ** 2).sum(1))[1:6]
+    for told in (chance(((middle, right), True)), chance(((middle, left), False))):  # not the one, so the other
+        assert (told > before + 0.1)[beside].all()
+        np.testing.assert_allclose(told[1:30], before[1:30])  # nothing that resembles them
+
+
+def test_cores_with_likenesses_across_are_compared_before_those_with_doubts_between() -> None:
+    view = three_bunches((0.3, 3), [[0.8, 0.01, 0.19], [0.01, 0.98, 0.01], [0.19, 0.01, 0.8]])
+    i, j = choose(view, Pairs.empty(), 1, random_state=0)[0]
+    assert {i // 30, j // 30} == {0, 1}
+
+
 def test_what_a_point_teaches_is_what_others_do_not() -> None:
     likeness = sp.csr_array(np.array([[1, 0.5, 0.2], [0.5, 1, 0], [0.2, 0, 1]]))
     doubt = np.array([0.0, 0.4, 0.6])

@@ -24,7 +24,7 @@ from .rows import REACHED, Row
 
 N_PAIRS, N_DRAWS = 500, 3
 QUICK_LIMIT = 120.0  # seconds of the processor
-OURS = ("pairmargin", "pairmargin-one-start", "pairmargin-quick")
+OURS = ("pairmargin", "pairmargin-quick")
 IN_A_HURRY: dict[str, Any] = {  # the linear method from one start, and nothing judged, linked or taught
     "hidden_layer_sizes": (),
     "visible": "binary",
@@ -54,7 +54,7 @@ def _quick(task: Task) -> Result:
 
 
 HERE = {
-    **{name: specs.METHODS[name] for name in (*COMPARED, "pairmargin-one-start") if name != "k-means"},
+    **{name: specs.METHODS[name] for name in COMPARED if name != "k-means"},
     "pairmargin-quick": Method("pairmargin, in a hurry", "variant", _quick),
     "sklearn-kmeans": _from_sklearn("KMeans", n_init=10),
     "sklearn-minibatch": _from_sklearn("MiniBatchKMeans", n_init=10),

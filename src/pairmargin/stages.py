@@ -258,14 +258,28 @@ class Stages:
         logger.info("%d points learned their clusters in %d steps", len(labels), n_steps)
 
     def most_promising(self, starts: list[Network], sample: Sample, links: torch.Tensor | None) -> Network:
-        """The start whose objective is the lowest when each has been trained a little."""
+        """The start whose objective is the lowest when each has been trained a little.
+
+        Fewer clusters are learned sooner: among starts with other numbers of clusters, the end decides.
+        """
         if len(starts) == 1:
             return starts[0]
         tell = self.reporter("screen")
-        trained = [self.train(start.copy(), sample.x, sample.pairs, links, SCREEN, tell) for start in starts]
-        objectives = [lowest(history) for history in trained]
-        logger.info("%d starts, objectives %s", len(starts), ", ".join(f"{value:.4g}" for value in objectives))
-        return starts[int(np.argmin(objectives))]
+
+        def objective(start: Network, n_steps: int | None) -> tuple[float, int]:
+            history = self.train(start.copy(), sample.x, sample.pairs, links, n_steps, tell)
+            return lowest(history), history[-1]["occupied_clusters"]
+
+        found = [objective(start, SCREEN) for start in starts]
+        logger.info("%d starts, objectives %s", len(starts), ", ".join(f"{value:.4g}" for value, _ in found))
+        best: dict[int, Network] = {}  # of every number of clusters
+        for place in np.argsort([value for value, _ in found], kind="stable"):
+            best.setdefault(found[place][1], starts[place])
+        if len(best) == 1:
+            return next(iter(best.values()))
+        ends = {n_clusters: objective(start, None)[0] for n_clusters, start in best.items()}
+        logger.info("at the end, by the number of clusters: %s", ends)
+        return best[min(ends, key=ends.__getitem__)]
 
     def judge(self, network: Network, sample: Sample, links: torch.Tensor | None) -> Trust:
         """What networks that learn from some of the answers think of the others."""

@@ -4,6 +4,9 @@ Every cluster has a *core*: the largest group that is known to lie there, or, at
 is put beside the core of its likeliest cluster, then of the second; one or two questions tell where it belongs, and
 with it whatever is known of the core.
 
+Between two models the answers go on teaching: a point that was asked about tells those that resemble it where it
+belongs, or at least where not.
+
 What a point teaches is summed up over the points that resemble it: how doubtful they are, times by how much it is more
 like them than anything known is. At first all are in doubt a little and nothing is known, so that it is the typical
 points of dense regions that come first; when these are known, it is the doubtful ones on the borders. As with
@@ -27,6 +30,7 @@ from .view import View
 Array = NDArray[Any]
 
 DOUBT = 0.5  # about a point of which the model is sure, while nothing is known
+MODEL = 1.0  # as many neighbours, asked about and just like a point, tell as much about it as the model does
 
 
 def ask_what_teaches_most(view: View, known: Known, n: int, rng: RandomState) -> Array:
@@ -57,22 +61,25 @@ def _point(view: View, known: Known, cores: Cores, is_open: Array, seen: Array) 
 
 
 def _two_cores(view: View, cores: Cores, is_open: Array) -> tuple[float, tuple[int, int]]:
-    """The best question about two cores, and what it is worth: the points that may belong with either.
+    """The best question about two cores, and what it is worth: the points of the smaller one, if they are the same.
 
-    Likely rivals come first, so the more others a core is known to be different from, the less likely it is to be the
-    same as one more. But when there are more cores than clusters some of them must be the same, and finding out which
-    comes before all else.
+    They may well be if many points resemble points of both. Likely rivals come first, so the more others a core is
+    known to be different from, the less likely it is to be the same as one more. But when there are more cores than
+    clusters, some of them must be the same.
     """
-    free = cores.chance[~cores.is_settled]
+    around = view.likeness @ np.eye(len(cores.groups))[cores.chance.argmax(1)]
+    around /= around.sum(1, keepdims=True)  # (n, cores) of all that is like a point, the share that belongs with a core
     n_rivals = cores.is_different.sum(1)
-    between = free.T @ free / (1 + np.minimum(n_rivals[:, None], n_rivals))  # (cores, cores)
-    np.fill_diagonal(between, 0)
-    if len(cores.groups) > view.n_clusters:
-        mass = np.maximum(cores.chance.sum(0), 1)
-        between = len(view.codes) * between / np.minimum(mass[:, None], mass)
-    between = np.where(is_open[cores.representative], between, 0)
-    a, b = np.unravel_index(between.argmax(), between.shape)
-    return float(between[a, b]), (int(cores.representative[a]), int(cores.representative[b]))
+    mass = np.maximum(cores.chance.sum(0), 1)
+    smaller = np.minimum(mass[:, None], mass)  # (cores, cores)
+    same = around.T @ around / smaller / (1 + np.minimum(n_rivals[:, None], n_rivals))
+    same *= is_open[cores.representative]
+    np.fill_diagonal(same, 0)
+    if same.any():
+        same *= max(1, 2 * (len(cores.groups) - view.n_clusters) / same.sum())  # each two are there twice
+    worth = np.minimum(same, 1) * smaller
+    a, b = np.unravel_index(worth.argmax(), worth.shape)
+    return float(worth[a, b]), (int(cores.representative[a]), int(cores.representative[b]))
 
 
 def teaching(likeness: sp.csr_array, doubt: Array, seen: Array) -> Array:
@@ -97,7 +104,7 @@ class Cores:
     is_settled : ndarray of shape (n,)
         Whether a point is in a core.
     chance : ndarray of shape (n, c)
-        The chance that a point belongs with a core, given what it is known to be different from.
+        The chance that a point belongs with a core, given what is known of it and of those that it resembles.
     doubt : ndarray of shape (n,)
         How much is to be learned about a point itself.
     """
@@ -118,10 +125,11 @@ class Cores:
         self.doubt: Array = np.where(self.is_settled, 0, np.maximum(1 - self.chance.max(1), least))
 
     def _chances(self, view: View, core: Array, is_different: Array) -> Array:
-        chance = view.chances[:, self.home] * self._shares(view, core)
-        chance = np.where(is_different, 0, chance + 1e-9)
-        total = chance.sum(1, keepdims=True)
-        return np.asarray(np.divide(chance, total, out=np.zeros_like(chance), where=total > 0))
+        by_model = _shared_out(view.chances[:, self.home] * self._shares(view, core))
+        told = _shared_out(np.where(is_different, 0, by_model))
+        told[self.is_settled] = np.eye(len(self.groups))[core[self.is_settled]]
+        told[~self.is_settled & ~is_different.any(1)] = 0  # nothing but what the model says anyway
+        return _shared_out(np.where(is_different, 0, MODEL * by_model + view.likeness @ told + 1e-9))
 
     def _shares(self, view: View, core: Array) -> Array:
         """How several cores share a cluster: each has the points that are nearest to it, (n, c)."""
@@ -157,6 +165,12 @@ def _find(view: View, known: Known) -> tuple[Array, Array]:
         if len(own):
             chosen[int(known.group[own[view.typicality[own].argmax()]])] = cluster
     return np.array(list(chosen)), np.array(list(chosen.values()))
+
+
+def _shared_out(shares: Array) -> Array:
+    """Rows that sum to 1, but for those without anything."""
+    total = shares.sum(1, keepdims=True)
+    return np.asarray(np.divide(shares, total, out=np.zeros_like(shares), where=total > 0))
 
 
 def _squared_distance(codes: Array, others: Array) -> Array:
