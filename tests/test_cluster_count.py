@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from pairmargin.cluster_count import (
+    N_FOLDS,
     Evidence,
     _evidence,
     _joined_evidence,
@@ -117,6 +118,16 @@ def test_as_many_as_asked_where_classes_are_alike() -> None:
 def test_too_few_answers_change_nothing(pairs: Pairs) -> None:
     labels = {k: np.arange(40) % k for k in range(2, 21)}
     assert clusters_to_use(20, pairs, lambda k: [labels[k]]) == 20
+
+
+def test_a_few_same_answers_among_many_others_change_nothing() -> None:
+    """As with twenty classes, where of fifty answers two or three are "same": these may be torn by chance."""
+    truth = np.repeat([0, 1, 2], [500, 450, 50])
+    pairs = sample_pairs(truth, 100, random_state=0)
+    for n_same, is_fewer in ((N_FOLDS - 1, False), (50, True)):
+        some = pairs[np.concatenate([np.flatnonzero(pairs.same)[:n_same], np.flatnonzero(~pairs.same)])]
+        chosen = clusters_to_use(30, some, lambda k: [torn(np.minimum(truth, k - 1), k, 0)])
+        assert (chosen < 30) == is_fewer
 
 
 def test_clusters_that_all_disagree_with_the_answers_are_counted_too() -> None:

@@ -49,8 +49,8 @@ def clusters_to_use(n_clusters: int, pairs: Pairs, runs_for: Callable[[int], Seq
     ``runs_for(k)`` gives the labels (n,) of some runs with k clusters.
     """
     n_same = int(pairs.same.sum())
-    if not 0 < n_same < len(pairs) or n_clusters <= PIECES:
-        return n_clusters
+    if not N_FOLDS <= n_same < len(pairs) or n_clusters <= PIECES:
+        return n_clusters  # fewer "same" answers than folds cannot judge each other
     found = [_joined_evidence(runs_for(k), pairs) for k in TRIED if k < n_clusters]
     same_rate, error = _same_rate(found, len(pairs) - n_same)
     fewer = max(round(PIECES / same_rate), 2)
