@@ -105,7 +105,8 @@ def test_the_objective_stays_where_the_scores_are(monkeypatch: pytest.MonkeyPatc
     terms, violated, step = objective_and_subgradient(scores, asked, torch.ones((), device=META))
     assert all_on(META, *terms, violated, step)
     assert step.shape == (N, K)
-    assert all_on(META, label_subgradient(scores, torch.zeros(N, dtype=torch.long, device=META)))
+    labels, weight = torch.zeros(N, dtype=torch.long, device=META), torch.ones(N, device=META)
+    assert all_on(META, label_subgradient(scores, labels, weight))
 
 
 def test_contrastive_divergence_stays_where_the_data_is() -> None:

@@ -670,8 +670,9 @@ def test_label_subgradient_is_that_of_the_hinge_against_the_best_other_cluster(n
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(40, n_clusters, generator=generator, dtype=torch.float64, requires_grad=True)
     labels = torch.randint(n_clusters, (40,), generator=generator)
+    weight = torch.rand(40, generator=generator, dtype=torch.float64)
     others = scores.masked_fill(torch.nn.functional.one_hot(labels, n_clusters).bool(), -torch.inf).max(1).values
-    hinge = (1 - scores[torch.arange(40), labels] + others).clamp_min(0).mean()
+    hinge = ((1 - scores[torch.arange(40), labels] + others).clamp_min(0) * weight).mean()
     hinge.backward()
-    torch.testing.assert_close(label_subgradient(scores.detach(), labels), scores.grad)
-    assert not label_subgradient(scores.detach()[:, :1], labels * 0).any()
+    torch.testing.assert_close(label_subgradient(scores.detach(), labels, weight), scores.grad)
+    assert not label_subgradient(scores.detach()[:, :1], labels * 0, weight).any()

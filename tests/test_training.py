@@ -386,7 +386,18 @@ def test_the_network_that_is_left_is_the_lowest() -> None:
 def test_settling_teaches_the_clusters_of_the_start() -> None:
     network, x, _ = toy()
     labels = torch.arange(3).repeat_interleave(10)
-    n_steps = settle(network, x, labels, AdamSteps(network, 0.05, 0.05), 0.001)
+    n_steps = settle(network, x, labels, torch.ones(30, dtype=torch.float64), AdamSteps(network, 0.05, 0.05), 0.001)
     assert 0 < n_steps < SETTLE
     assert torch.equal(network.scores(x).argmax(1), labels)
-    assert settle(network, x, labels, AdamSteps(network, 0.05, 0.05), 0.001) == 0
+    assert settle(network, x, labels, torch.ones(30, dtype=torch.float64), AdamSteps(network, 0.05, 0.05), 0.001) == 0
+
+
+def test_settling_ends_when_those_that_count_have_learned() -> None:
+    network, x, _ = toy()
+    labels = network.scores(x).argmax(1)
+    labels[:10] = (labels[:10] + 1) % 3  # which are all wrong
+    weight = torch.ones(30, dtype=torch.float64)
+    weight[:10] = 0
+    assert settle(network, x, labels, weight * 1.5, AdamSteps(network, 0.05, 0.05), 0.001) == 0
+    assert settle(network, x, labels, 3 - 3 * weight, AdamSteps(network, 0.05, 0.05), 0.001) > 0
+    assert torch.equal(network.scores(x).argmax(1)[:10], labels[:10])

@@ -103,6 +103,13 @@ def _that_differ(clusterings: Sequence[Array]) -> list[Array]:
     return kept
 
 
+def disagreement(clusterings: Sequence[Array]) -> Array:
+    """How far each of several clusterings is from all others: 1 less their mean adjusted Rand index, but never 0."""
+    index = np.array([[adjusted_rand_score(one, other) for other in clusterings] for one in clusterings])
+    agreed = (index.sum(1) - 1) / (len(clusterings) - 1)
+    return np.asarray(np.maximum(1 - agreed, 1 - NO_NEWS))
+
+
 def views(codes: Array, inputs: Array, pairs: Pairs, n_clusters: int) -> list[Array]:
     """The ways to look at points with these codes and inputs, each (n, ·)."""
     shaped = [_shaped(z, pairs, n_clusters) for z in (codes, inputs)]

@@ -67,7 +67,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         graphs of neighbours with the answers in them; the whole network learns it. The others start the head alone:
         k-means in the shaped codes, k-means on the codes as they are, or at random.
     n_init : int, default=6
-        Number of starts. Each is trained a little, and the one whose objective is then the lowest to the end.
+        Number of starts. Each is trained a little, and one with a low objective that agrees with the others to the end.
     solver : {"adam", "subgradient"}, default="adam"
         "subgradient" takes the paper's steps, of size 1/(λ(i + 1 + step_offset)) for the head.
     weight_penalty : float, default=0.001

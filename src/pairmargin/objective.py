@@ -242,17 +242,18 @@ def objective_and_subgradient(scores: Tensor, problem: Problem, squared_norm: Te
     )
 
 
-def label_subgradient(scores: Tensor, labels: Tensor) -> Tensor:
+def label_subgradient(scores: Tensor, labels: Tensor, weight: Tensor) -> Tensor:
     """Subgradient of the mean hinge by which a point's own cluster should lead all others, (n, K).
 
-    It is what (8c) becomes when the best cluster of a point is given (Crammer, Singer 2001).
+    Every point counts by its weight, (n,), which is 1 on average. It is what (8c) becomes when the best cluster of a
+    point is given (Crammer, Singer 2001).
     """
     step = torch.zeros_like(scores)
     if scores.shape[1] < 2:
         return step
     own = labels[:, None]
     rival_score, rival = scores.scatter(1, own, -torch.inf).max(1, keepdim=True)
-    push = (scores.gather(1, own) - rival_score < 1).to(scores.dtype) / len(scores)
+    push = (scores.gather(1, own) - rival_score < 1) * weight[:, None] / len(scores)
     return step.scatter_(1, own, -push).scatter_(1, rival, push)
 
 

@@ -5,7 +5,7 @@ stage       what it gives
 ==========  =========================================================================================
 pretrain    layers, from stacked RBMs
 starts      networks that have learned one clustering each
-screen      the start whose objective is the lowest after a little training
+screen      the start with a low objective that agrees with the others, after a little training
 judge       how far every answer can be trusted
 train       Algorithm 1, to the end
 revise      the same again, where the network had not learned what the answers insist on
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from .batches import Batches
 from .checkpoint import NOTHING_KEPT, Checkpoint, Keeper, State
-from .consensus import Start, consensus_starts
+from .consensus import consensus_starts, disagreement
 from .inputs import Input, Rows, ScaledRows, pieces
 from .labelling import asked_labels
 from .neighbours import nearest_neighbours, neighbour_links, side_by_side
@@ -246,40 +246,44 @@ class Stages:
         networks = []
         for start in consensus_starts(centred, x, n_clusters, pairs, self.rng, self.settings.n_init):
             networks.append(with_head(*nearest_mean_head(centred[start.rows], start.labels)))
-            self.settle(networks[-1], x, start)
+            seen = x if len(start.rows) == x.shape[0] else x.subset(torch.from_numpy(start.rows))
+            self.settle(networks[-1], seen, start.labels)
         return networks
 
-    def settle(self, network: Network, x: Input, start: Start) -> None:
-        """Let the network learn the clusters of a start, or of a lesson."""
-        seen = x if len(start.rows) == x.shape[0] else x.subset(torch.from_numpy(start.rows))
-        labels = torch.from_numpy(start.labels).to(network.head.device, torch.long)
+    def settle(self, network: Network, x: Input, labels: Array, weight: Array | None = None) -> None:
+        """Let the network learn given clusters; every point counts by its weight, which is 1 on average."""
+        weight = np.ones(len(labels)) if weight is None else weight
+        wanted = torch.from_numpy(labels).to(network.head.device, torch.long), torch.from_numpy(weight).to(network.head)
         with threads_for(len(labels), *widths(network)):
-            n_steps = settle(network, seen, labels, AdamSteps(network, *SETTLE_RATES), self.settings.weight_penalty)
+            n_steps = settle(network, x, *wanted, AdamSteps(network, *SETTLE_RATES), self.settings.weight_penalty)
         logger.info("%d points learned their clusters in %d steps", len(labels), n_steps)
 
     def most_promising(self, starts: list[Network], sample: Sample, links: torch.Tensor | None) -> Network:
-        """The start whose objective is the lowest when each has been trained a little.
+        """The start that has a low objective, and agrees with the others, when each has been trained a little.
 
-        Fewer clusters are learned sooner: among starts with other numbers of clusters, the end decides.
+        Few answers leave the objective little to judge by. Fewer clusters are learned sooner: among starts with other
+        numbers of clusters, the objective at the end decides.
         """
         if len(starts) == 1:
             return starts[0]
         tell = self.reporter("screen")
 
-        def objective(start: Network, n_steps: int | None) -> tuple[float, int]:
-            history = self.train(start.copy(), sample.x, sample.pairs, links, n_steps, tell)
-            return lowest(history), history[-1]["occupied_clusters"]
+        def trained(start: Network, n_steps: int | None) -> tuple[Network, float, int]:
+            pupil = start.copy()
+            history = self.train(pupil, sample.x, sample.pairs, links, n_steps, tell)
+            return pupil, lowest(history), history[-1]["occupied_clusters"]
 
-        found = [objective(start, SCREEN) for start in starts]
-        logger.info("%d starts, objectives %s", len(starts), ", ".join(f"{value:.4g}" for value, _ in found))
-        best: dict[int, Network] = {}  # of every number of clusters
-        for place in np.argsort([value for value, _ in found], kind="stable"):
-            best.setdefault(found[place][1], starts[place])
+        pupils, objectives, n_clusters = zip(*(trained(start, SCREEN) for start in starts), strict=True)
+        doubt = disagreement([_scores(pupil, sample.x).argmax(1).cpu().numpy() for pupil in pupils]) ** 2
+        logger.info("%d starts, objectives %s, doubts %s", len(starts), np.round(objectives, 4), np.round(doubt, 4))
+        best: dict[int, int] = {}  # of every number of clusters
+        for place in np.argsort(objectives * doubt, kind="stable"):
+            best.setdefault(n_clusters[place], int(place))
         if len(best) == 1:
-            return next(iter(best.values()))
-        ends = {n_clusters: objective(start, None)[0] for n_clusters, start in best.items()}
-        logger.info("at the end, by the number of clusters: %s", ends)
-        return best[min(ends, key=ends.__getitem__)]
+            return starts[best.popitem()[1]]
+        ends = {place: trained(starts[place], None)[1] * doubt[place] for place in best.values()}
+        logger.info("at the end, objectives and doubts together: %s", ends)
+        return starts[min(ends, key=ends.__getitem__)]
 
     def judge(self, network: Network, sample: Sample, links: torch.Tensor | None) -> Trust:
         """What networks that learn from some of the answers think of the others."""
@@ -292,8 +296,7 @@ class Stages:
         for part in range(N_FOLDS):
             pupil, unseen = network.copy(), fold == part
             self.train(pupil, x, pairs[~unseen], links, FOLD_ITER, tell)
-            scores = torch.cat([pupil.scores(piece) for piece in pieces(x)])
-            pupil.activations.clear()
+            scores = _scores(pupil, x)
             ends[unseen] = scores[torch.from_numpy(pairs.index[unseen])].cpu().numpy() / median_margin(margins(scores))
         trust = judged(ends, pairs.same, pairs.confirmed())
         logger.info("%.0f %% of the answers seem wrong", 100 * trust.error_rate)
@@ -311,20 +314,24 @@ class Stages:
         """Teach the network the clusters that the answers insist on, as long as that lowers the objective.
 
         A margin only pulls at the ends of an answer that is not kept; a lesson says where to, and leads out of a local
-        minimum. The network that is best, and the history of its last training. Large data have no lessons: few of
-        their points are asked about, and all would be trained on again.
+        minimum. All other points are told to stay where they are: clusters that no answer is about would be forgotten.
+        The network that is best, and the history of its last training. Large data have no lessons: few of their points
+        are asked about, and all would be trained on again.
         """
         tell, asked = Remembering(self.reporter("revise")), pairs.points
         if not len(asked) or self._is_large(x):
             return network, history
-        seen = x.subset(torch.from_numpy(asked))
+        everyone = _in_memory(x)
+        weight = _half_for(asked, x.shape[0])
         for _ in range(LESSONS):
-            scores = network.scores(seen).cpu().numpy()
-            labels = asked_labels(scores, pairs, self.settings.answer_price, believed)
-            if (scores.argmax(1) == labels).mean() >= SETTLED or self.team.anyone(tell.stopped):
+            scores = network.scores(everyone).cpu().numpy()
+            labels = scores.argmax(1)
+            insisted = asked_labels(scores[asked], pairs, self.settings.answer_price, believed)
+            if (labels[asked] == insisted).mean() >= SETTLED or self.team.anyone(tell.stopped):
                 break
+            labels[asked] = insisted
             pupil = network.copy()
-            self.settle(pupil, seen, Start(np.arange(len(asked)), labels))
+            self.settle(pupil, everyone, labels, weight)
             course = self.train(pupil, x, pairs, links, on_iteration=tell)
             if lowest(course) >= lowest(history):
                 break
@@ -358,8 +365,7 @@ class Stages:
                 history = train_in_batches(network, batches, steps, watch)
         else:
             with threads_for(x.shape[0], *widths(network)):
-                every = torch.arange(x.shape[0], device="cpu")
-                all_rows = x.subset(every) if isinstance(x, ScaledRows) else cast(Input, x)
+                all_rows = _in_memory(x)
                 shares = self._shares(network, all_rows)
                 problem = Problem.build(pairs, x.shape[0], prices, like=network.head, links=links, shares=shares)
                 history = train(network, all_rows, problem, steps, watch)
@@ -414,6 +420,27 @@ def lowest(history: History) -> float:
 def widths(network: Network) -> list[int]:
     """Sizes of the layers from the input to the clusters."""
     return [layer.weight.shape[0] for layer in network.layers] + [network.head.shape[1], network.head.shape[0]]
+
+
+def _scores(network: Network, x: Input) -> torch.Tensor:
+    """Of all rows, (n, K), a piece of them at a time."""
+    scores = torch.cat([network.scores(piece) for piece in pieces(x)])
+    network.activations.clear()
+    return scores
+
+
+def _in_memory(x: Rows) -> Input:
+    """All rows at once."""
+    return x.subset(torch.arange(x.shape[0], device="cpu")) if isinstance(x, ScaledRows) else cast(Input, x)
+
+
+def _half_for(chosen: Array, n: int) -> Array:
+    """Weights (n,), 1 on average, of which some points have one half and all others the other half."""
+    is_chosen = np.zeros(n, dtype=bool)
+    is_chosen[chosen] = True
+    if is_chosen.all():
+        return np.ones(n)
+    return np.asarray(np.where(is_chosen, n / 2 / is_chosen.sum(), n / 2 / (n - is_chosen.sum())))
 
 
 def _generator(rng: RandomState, device: torch.device = CPU) -> torch.Generator:

@@ -21,7 +21,7 @@ History = list[dict[str, Any]]
 PATIENT_PASSES = 3  # over all the data without a significant change, when there is a step for every batch
 PATIENCE = 20  # iterations without a significant change of the objective, before line 5 of Algorithm 1 stops
 
-SETTLE = 200  # steps to learn the clusters of the start
+SETTLE = 200  # steps to learn given clusters
 SETTLED = 0.995  # share of the points in their cluster that is enough
 
 
@@ -262,17 +262,19 @@ class Best:
                 parameter.copy_(copy)
 
 
-def settle(network: Network, x: Input, labels: Tensor, steps: Steps, weight_penalty: float) -> int:
-    """Let the whole network learn the clusters of the start, in place; the number of steps that took.
+def settle(network: Network, x: Input, labels: Tensor, weight: Tensor, steps: Steps, weight_penalty: float) -> int:
+    """Let the whole network learn given clusters, in place; the number of steps that took.
+
+    Every point counts by its weight, which is 1 on average.
 
     A head that is the nearest mean of every cluster knows only round ones. It stops early on purpose: what the layers
     cannot learn in so many steps may well be wrong.
     """
     for iteration in range(SETTLE):
         scores = network.scores(x)
-        if float((scores.argmax(1) == labels).double().mean()) >= SETTLED:
+        if float(((scores.argmax(1) == labels) * weight).double().mean()) >= SETTLED:
             return iteration
-        steps(network.gradients(x, label_subgradient(scores, labels), weight_penalty), iteration + 1)
+        steps(network.gradients(x, label_subgradient(scores, labels, weight), weight_penalty), iteration + 1)
     return SETTLE
 
 
