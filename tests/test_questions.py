@@ -69,13 +69,23 @@ def test_curves_and_table_tell_who_asks_best(tmp_path: Path) -> None:
     asked = questions_report.answers_asked_for(frame)
     assert len(asked) == 9  # not the drawn ones
     table = questions_report.table(asked)
-    assert table.columns[1:] == ["Wine 100", "Wine 250", "Wine 500"]
+    assert table.columns[1:4] == ["our default", "NPU", "COBRAS, its own clusters"]
     assert table.rows == [
-        ["our default", "95.0", "95.0", "–"],
-        ["NPU", "90.0", "90.0", "–"],
-        ["COBRAS, its own clusters", "97.0", "–", "–"],
+        ["Wine, 100", "95.0", "90.0", "97.0", "–"],
+        ["Wine, 250", "95.0", "90.0", "–", "–"],
+        ["Wine, 500", "–", "–", "–", "–"],
     ]
-    assert table.best == {(2, 1), (0, 2)}
+    assert table.best == {(0, 3), (1, 1)}
     png, pdf = questions_report.save(asked, tmp_path)
     assert png.stat().st_size > 10_000
     assert pdf.exists()
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "answers"),
+    [(0.5, "≤ 25"), (0.6, "≤ 25"), (0.7, "38"), (0.8, "50"), (0.75, "44"), (0.9, "–"), (np.nan, "–")],
+)
+def test_how_many_answers_make_an_accuracy(accuracy: float, answers: str) -> None:
+    curve = pd.Series([0.6, 0.8, 0.7], index=[25, 50, 100])
+    assert questions_report.answers_for(accuracy, curve) == answers
+    assert questions_report.answers_for(accuracy, curve[:0]) == "–"

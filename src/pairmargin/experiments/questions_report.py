@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 NAME = "questions"
 SHOWN = (100, 250, 500)  # numbers of answers in the table
+OURS, RANDOM = "asked-default", "asked-random"
 ASKERS = {  # the column `drawing`, or the method, of those who ask: how they are called
-    "asked-default": "our default",
-    "asked-random": "random",
+    OURS: "our default",
+    RANDOM: "random",
     "asked-uncertain": "uncertain",
     "asked-explore": "explore and consolidate",
     "asked-min-max": "min-max",
@@ -39,24 +40,41 @@ def answers_asked_for(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def table(rows: pd.DataFrame) -> Table:
-    """Mean accuracy of every asker at the numbers of `SHOWN`, the best of each place in bold."""
-    means = rows[rows["n_pairs"].isin(SHOWN)].groupby(["dataset", "n_pairs", "asker"])[ACCURACY.name].mean()
+    """Mean accuracy of every asker at the numbers of `SHOWN`, the best of each place in bold.
+
+    In the last column, after how many answers our default is as good as random ones are there.
+    """
+    means = rows.groupby(["asker", "dataset", "n_pairs"])[ACCURACY.name].mean()
     datasets = [dataset for dataset in DATASETS if dataset in means.index.get_level_values("dataset")]
     askers = [asker for asker in ASKERS if asker in means.index.get_level_values("asker")]
     places = [(dataset, n) for dataset in datasets for n in SHOWN]
-    values = np.array([[means.get((*place, asker), np.nan) for place in places] for asker in askers])
-    best = {(int(np.nanargmax(column)), k) for k, column in enumerate(values.T, start=1) if not np.isnan(column).all()}
+    values = np.array([[means.get((asker, *place), np.nan) for asker in askers] for place in places])
+    lines = [
+        [f"{DATASETS[dataset]}, {n}", *(NOTHING if np.isnan(v) else ACCURACY.shown(v) for v in line)]
+        for (dataset, n), line in zip(places, values, strict=True)
+    ]
+    for line, (dataset, n) in zip(lines, places, strict=True):
+        curves = [means.get((asker, dataset), pd.Series(dtype=float)) for asker in (OURS, RANDOM)]
+        line.append(answers_for(curves[1].get(n, np.nan), curves[0]))
     return Table(
-        ["", *(f"{DATASETS[dataset]} {n}" for dataset, n in places)],
-        [
-            [ASKERS[asker], *(NOTHING if np.isnan(v) else ACCURACY.shown(v) for v in line)]
-            for asker, line in zip(askers, values, strict=True)
-        ],
-        best=frozenset(best),
+        ["", *(ASKERS[asker] for asker in askers), "our default is as good as random after"],
+        lines,
+        best=frozenset((k, int(np.nanargmax(line)) + 1) for k, line in enumerate(values) if not np.isnan(line).all()),
         title="Questions. Accuracy (%)",
         caption="After so many answers of a person without errors, who is asked one question at a time; the default "
         f"estimator clusters. Means over {draws_of(rows)}.",
     )
+
+
+def answers_for(accuracy: float, curve: pd.Series[float]) -> str:
+    """The number of answers, on straight lines between those of a curve, from which on it has an accuracy."""
+    if np.isnan(accuracy) or not len(curve) or accuracy > curve.max():
+        return NOTHING
+    first = int(np.argmax(curve.to_numpy() >= accuracy))
+    if first == 0:
+        return f"≤ {curve.index[0]}"
+    (x0, x1), (y0, y1) = curve.index[first - 1 : first + 1], curve.iloc[first - 1 : first + 1]
+    return f"{np.ceil(x0 + (x1 - x0) * (accuracy - y0) / (y1 - y0)):.0f}"
 
 
 def save(rows: pd.DataFrame, folder: Path) -> list[Path]:
