@@ -33,10 +33,11 @@ coverage: $(READY) ## run every test and list the lines that none of them reache
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --show-missing
 
+mutants: MUTMUT = PYTHONPATH=$(CURDIR)/build/mutmut $(BIN)/python -m mutmut
 mutants: $(READY) ## change the code of objective, pairs and rbm in a thousand places, and list what no test notices
-	$(BIN)/python -m pip install --quiet -c constraints.txt mutmut
-	OMP_NUM_THREADS=1 $(BIN)/mutmut run --max-children 1
-	$(BIN)/mutmut results
+	$(BIN)/python -m pip install --quiet --upgrade --target build/mutmut mutmut==3.8.0 "pytest<9" # it does not know pytest 9
+	OMP_NUM_THREADS=1 $(MUTMUT) run --max-children 1
+	$(MUTMUT) results
 
 check: $(READY) ## lint and type-check
 	$(BIN)/ruff check .
