@@ -367,6 +367,21 @@ def test_a_lesson_keeps_the_clusters_that_no_answer_is_about(monkeypatch):
         assert weight[pairs.points].sum() == pytest.approx(120)  # one half speaks for those asked about
 
 
+def test_a_lesson_about_few_of_many_points_is_for_some_of_the_others(monkeypatch):
+    monkeypatch.setattr(stages, "REMINDED", 20)
+    asked = np.array([3, 50, 99])
+    rows, is_asked = stages._lesson_rows(asked, 100)
+    np.testing.assert_array_equal(rows[is_asked], asked)
+    assert 10 < len(rows) <= 23
+    assert np.diff(rows).max() <= 10  # from all over the data
+    weight = stages._half_for(is_asked)
+    assert weight[is_asked].sum() == pytest.approx(weight[~is_asked].sum())
+    assert weight.mean() == pytest.approx(1)
+    rows, is_asked = stages._lesson_rows(np.arange(100), 100)
+    assert len(rows) == is_asked.sum() == 100
+    np.testing.assert_array_equal(stages._half_for(is_asked), 1)
+
+
 @pytest.mark.parametrize("stop_in", ["train", "revise"])
 def test_a_fit_that_was_stopped_takes_no_more_lessons(hard_wine, stop_in):
     X, pairs = hard_wine

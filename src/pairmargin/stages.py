@@ -53,6 +53,7 @@ SCREEN = 25  # iterations after which the best of several starts is known
 N_FOLDS, FOLD_ITER = 3, 50  # parts of the answers, each judged by what so many iterations learn from the others
 FEWEST = 20  # answers that can be judged by each other
 LESSONS = 3  # times that a network is taught the clusters which the answers insist on
+REMINDED = 2500  # points, at most, that a lesson tells to stay where they are
 N_NEIGHBORS = 10
 LINKED = 50_000  # rows of a large sample among which neighbours are looked for
 
@@ -314,24 +315,24 @@ class Stages:
         """Teach the network the clusters that the answers insist on, as long as that lowers the objective.
 
         A margin only pulls at the ends of an answer that is not kept; a lesson says where to, and leads out of a local
-        minimum. All other points are told to stay where they are: clusters that no answer is about would be forgotten.
+        minimum. Other points are told to stay where they are: clusters that no answer is about would be forgotten.
         The network that is best, and the history of its last training. Large data have no lessons: few of their points
         are asked about, and all would be trained on again.
         """
         tell, asked = Remembering(self.reporter("revise")), pairs.points
         if not len(asked) or self._is_large(x):
             return network, history
-        everyone = _in_memory(x)
-        weight = _half_for(asked, x.shape[0])
+        rows, is_asked = _lesson_rows(asked, x.shape[0])
+        seen, weight = x.subset(torch.from_numpy(rows)), _half_for(is_asked)
         for _ in range(LESSONS):
-            scores = network.scores(everyone).cpu().numpy()
+            scores = network.scores(seen).cpu().numpy()
             labels = scores.argmax(1)
-            insisted = asked_labels(scores[asked], pairs, self.settings.answer_price, believed)
-            if (labels[asked] == insisted).mean() >= SETTLED or self.team.anyone(tell.stopped):
+            insisted = asked_labels(scores[is_asked], pairs, self.settings.answer_price, believed)
+            if (labels[is_asked] == insisted).mean() >= SETTLED or self.team.anyone(tell.stopped):
                 break
-            labels[asked] = insisted
+            labels[is_asked] = insisted
             pupil = network.copy()
-            self.settle(pupil, everyone, labels, weight)
+            self.settle(pupil, seen, labels, weight)
             course = self.train(pupil, x, pairs, links, on_iteration=tell)
             if lowest(course) >= lowest(history):
                 break
@@ -365,7 +366,8 @@ class Stages:
                 history = train_in_batches(network, batches, steps, watch)
         else:
             with threads_for(x.shape[0], *widths(network)):
-                all_rows = _in_memory(x)
+                every = torch.arange(x.shape[0], device="cpu")
+                all_rows = x.subset(every) if isinstance(x, ScaledRows) else cast(Input, x)
                 shares = self._shares(network, all_rows)
                 problem = Problem.build(pairs, x.shape[0], prices, like=network.head, links=links, shares=shares)
                 history = train(network, all_rows, problem, steps, watch)
@@ -429,18 +431,18 @@ def _scores(network: Network, x: Input) -> torch.Tensor:
     return scores
 
 
-def _in_memory(x: Rows) -> Input:
-    """All rows at once."""
-    return x.subset(torch.arange(x.shape[0], device="cpu")) if isinstance(x, ScaledRows) else cast(Input, x)
+def _lesson_rows(asked: Array, n: int) -> tuple[Array, Array]:
+    """Rows that take a lesson, those that were asked about and some others, and which are which."""
+    others = np.setdiff1d(np.arange(n), asked)
+    others = others[:: max(-(-len(others) // REMINDED), 1)]
+    rows = np.sort(np.concatenate([asked, others]))
+    return rows, np.isin(rows, asked)
 
 
-def _half_for(chosen: Array, n: int) -> Array:
-    """Weights (n,), 1 on average, of which some points have one half and all others the other half."""
-    is_chosen = np.zeros(n, dtype=bool)
-    is_chosen[chosen] = True
-    if is_chosen.all():
-        return np.ones(n)
-    return np.asarray(np.where(is_chosen, n / 2 / is_chosen.sum(), n / 2 / (n - is_chosen.sum())))
+def _half_for(chosen: Array) -> Array:
+    """Weights (n,), 1 on average, of which the chosen ones have one half and all others the other half."""
+    n, n_chosen = len(chosen), chosen.sum()
+    return np.ones(n) if n_chosen == n else np.asarray(np.where(chosen, n / 2 / n_chosen, n / 2 / (n - n_chosen)))
 
 
 def _generator(rng: RandomState, device: torch.device = CPU) -> torch.Generator:
