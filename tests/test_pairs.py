@@ -309,6 +309,8 @@ def test_from_signed():
             Pairs.from_signed([(0, 1), (0, 2)], sign)
     with pytest.raises(InvalidPairsError, match="there are 2 pairs but 1 values"):
         Pairs.from_signed([(0, 1), (0, 2)], [1])
+    with pytest.raises(InvalidPairsError, match=r"^sign has shape \(1, 2\); give one value for each pair"):
+        Pairs.from_signed([(0, 1), (0, 2)], [[1, -1]])
 
 
 @pytest.mark.parametrize(
@@ -467,11 +469,27 @@ def test_metric_learn_gives_four_arrays():
     assert Pairs.from_positive_negative([], [], [], []) == Pairs.empty()
     with pytest.raises(InvalidPairsError, match="a and b have 2 and 1 rows; give two rows for each pair"):
         Pairs.from_positive_negative([0, 2], [1], [], [])
+    with pytest.raises(InvalidPairsError, match="^c and d have 2 and 1 rows; give two rows for each pair"):
+        Pairs.from_positive_negative([], [], [0, 2], [1])
+    for place, name in enumerate("abcd"):
+        arrays: list[list[object]] = [[], [], [], []]
+        arrays[place] = [[0, 1]]
+        with pytest.raises(InvalidPairsError, match=rf"^{name} has shape \(1, 2\); give one value"):
+            Pairs.from_positive_negative(*arrays)
 
 
 def test_active_semi_supervised_clustering_gives_two_lists():
     pairwise_constraints_ = ([(0, 1), (1, 0), (2, 3)], [(0, 2)])
     assert Pairs.from_lists(*pairwise_constraints_) == Pairs([(0, 1), (2, 3), (0, 2)], [1, 1, 0], [2, 1, 1])
+
+
+def test_points_are_looked_up_without_rounding():
+    large = np.array([[2**53], [2**53 + 1]])  # one and the same in floating point
+    assert Pairs.from_metric_learn(large[[[0, 1]]], [1], large) == Pairs([(0, 1)], [True])
+    tenths = np.array([[0.1], [0.2]])
+    for points, X in ((tenths, tenths.astype(np.float32)), (tenths.astype(np.float32), tenths)):
+        with pytest.raises(InvalidPairsError, match="is no row of X, to the last bit"):
+            Pairs.from_metric_learn(points[[[0, 1]]], [1], X)
 
 
 @pytest.mark.parametrize(
@@ -510,3 +528,15 @@ def test_notebooks_show_counts_and_the_first_answers(tmp_path):
     assert (">weight<" in page, page.count("<td")) == (True, 3 * 5)
     assert "1 answer</strong> about 2 rows" in Pairs([(0, 1)], [True])._repr_html_()
     assert "<table" not in Pairs.empty()._repr_html_()
+
+
+def test_notebooks_show_plain_words_and_do_not_search_many_answers(monkeypatch):
+    page = Pairs([(0, 1), (0, 2)], [True, False])._repr_html_()
+    assert "1 same</span> · <span" in page
+    assert page.endswith("</table></div>")
+    assert ">pairs[1]<" in page
+    assert Pairs.empty()._repr_html_().endswith("different</span></div></div>")
+    torn = Pairs([(0, 1), (1, 2), (2, 0)], [True, True, False])
+    for few, is_said in ((3, True), (2, False)):
+        monkeypatch.setattr("pairmargin.pairs.pairs.FEW", few)
+        assert ("1 contradicted" in torn._repr_html_()) == is_said
