@@ -469,7 +469,7 @@ def test_metric_learn_gives_four_arrays():
     assert Pairs.from_positive_negative([], [], [], []) == Pairs.empty()
     with pytest.raises(InvalidPairsError, match="a and b have 2 and 1 rows; give two rows for each pair"):
         Pairs.from_positive_negative([0, 2], [1], [], [])
-    with pytest.raises(InvalidPairsError, match="^c and d have 2 and 1 rows; give two rows for each pair"):
+    with pytest.raises(InvalidPairsError, match=r"^c and d have 2 and 1 rows; give two rows for each pair"):
         Pairs.from_positive_negative([], [], [0, 2], [1])
     for place, name in enumerate("abcd"):
         arrays: list[list[object]] = [[], [], [], []]
