@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
+INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test coverage mutants check format docs build figures bench clean
@@ -13,12 +14,12 @@ help: ## list what can be made
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools wheel torch
-	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation -e '.[dev]'
+	$(INSTALL) setuptools wheel torch
+	$(INSTALL) --no-build-isolation -e '.[dev]'
 	touch $@
 
 $(DOCS_READY): $(READY)
-	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation -e '.[docs]'
+	$(INSTALL) --no-build-isolation -e '.[docs]'
 	touch $@
 
 demo: $(READY) ## cluster handwritten digits from 100 answers; writes demo-report/index.html
@@ -34,7 +35,7 @@ coverage: $(READY) ## run every test and list the lines that none of them reache
 	$(BIN)/coverage report --show-missing
 
 mutants: $(READY) ## change the code of objective, pairs and rbm in a thousand places, and list what no test notices
-	$(BIN)/python -m pip install --quiet -c constraints.txt mutmut
+	$(INSTALL) mutmut
 	OMP_NUM_THREADS=1 $(BIN)/mutmut run --max-children 1
 	$(BIN)/mutmut results
 
