@@ -39,7 +39,7 @@ html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#3a45c0", "color-brand-content": "#3a45c0"},
     "dark_css_variables": {"color-brand-primary": "#98a2ff", "color-brand-content": "#98a2ff"},
 }
-pygments_style = "friendly"
+pygments_style = "a11y-light"
 pygments_dark_style = "github-dark"
 
 
