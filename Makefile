@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
+INSTALL := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test coverage mutants check format docs build figures bench clean
@@ -13,12 +14,12 @@ help: ## list what can be made
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools wheel torch
-	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation -e '.[dev]'
+	$(INSTALL) setuptools wheel torch
+	$(INSTALL) --no-build-isolation -e '.[dev]'
 	touch $@
 
 $(DOCS_READY): $(READY)
-	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation -e '.[docs]'
+	$(INSTALL) --no-build-isolation -e '.[docs]'
 	touch $@
 
 demo: $(READY) ## cluster handwritten digits from 100 answers; writes demo-report/index.html
@@ -35,7 +36,7 @@ coverage: $(READY) ## run every test and list the lines that none of them reache
 
 mutants: MUTMUT = PYTHONPATH=$(CURDIR)/build/mutmut $(BIN)/python -m mutmut
 mutants: $(READY) ## change the code of objective, pairs and rbm in a thousand places, and list what no test notices
-	$(BIN)/python -m pip install --quiet --upgrade --target build/mutmut mutmut==3.8.0 "pytest<9" # it does not know pytest 9
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet --upgrade --target build/mutmut mutmut==3.8.0 "pytest<9" # it does not know pytest 9
 	OMP_NUM_THREADS=1 $(MUTMUT) run --max-children 1
 	$(MUTMUT) results
 

@@ -14,7 +14,7 @@ author = "The pairmargin developers"
 project_copyright = "The pairmargin developers"
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "examples", "mathml"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "examples", "mathml", "cells"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["builder", "static"]
 myst_enable_extensions = ["dollarmath"]
@@ -39,7 +39,7 @@ html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#3a45c0", "color-brand-content": "#3a45c0"},
     "dark_css_variables": {"color-brand-primary": "#98a2ff", "color-brand-content": "#98a2ff"},
 }
-pygments_style = "friendly"
+pygments_style = "default"
 pygments_dark_style = "github-dark"
 
 

@@ -186,7 +186,8 @@ def test_bar_follows_the_words_of_pooch() -> None:
 
 
 @pytest.mark.usefixtures("folder", "downloads")
-def test_bars_are_drawn_on_a_terminal() -> None:
+def test_bars_are_drawn_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TERM", raising=False)  # a dumb one would show no bars
     screen = StringIO()
     console = Console(file=screen, force_terminal=True, width=100)
     assert cli_data._fetch("glass", console) == "fetched, checked"

@@ -31,6 +31,14 @@ def test_a_missing_package_is_named_with_the_command(package, monkeypatch):
         need(package, "this")
 
 
+def test_experiments_without_their_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psutil", None)
+    monkeypatch.delitem(sys.modules, "pairmargin.experiments.runner", raising=False)
+    command = 'run_experiment needs psutil, which is not installed; run: pip install "pairmargin[experiments]"'
+    with pytest.raises(MissingPackageError, match=re.escape(command)):
+        from pairmargin import run_experiment  # noqa: F401
+
+
 def test_each_dependency_is_justified_once():
     page = (ROOT / "docs" / "design" / "dependencies.md").read_text()
     tables = [line.split("|")[1:3] for line in page.splitlines() if line.startswith("| ")]

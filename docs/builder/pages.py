@@ -5,7 +5,7 @@ example gave. A page stays plain Markdown, which any forge can show:
 
     ```python            is run; what it prints is shown below it, or else the value of its last line
     ```console           is run too, line by line; ``pip`` and ``make`` are looked up and not run
-    <!-- python … -->    is run and not shown: the files that a page needs to have
+    <!-- python … -->    is run and not shown: what a reader has, or need not see
     <!-- not run: … -->  above a block gives the reason why it is not; commands are then checked by their own parser
     ```text              right below a block is what it printed: the words must be the same, the figures may differ
     <!-- picture: … -->  below a block says what its figure shows. A picture there says it too, and is replaced by it

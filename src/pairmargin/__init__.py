@@ -161,7 +161,12 @@ def __getattr__(name: str) -> object:
 
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    try:
+        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    except ModuleNotFoundError as error:
+        if name != "run_experiment" or (error.name or "").partition(".")[0] == __name__:
+            raise
+        raise import_module(".extras", __name__).missing(error, name, "experiments") from error
 
 
 def __dir__() -> list[str]:

@@ -103,11 +103,11 @@ def options(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder of the report; its index.html is written anew.")] = Path(
-        "demo-report"
-    ),
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same seed, same clusters.")] = 0,
-    pairs: Annotated[int, typer.Option(help="How many answers to learn from.")] = 100,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder of the report; its index.html is written anew.")
+    ] = Path("demo-report"),
+    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Same seed, same clusters.")] = 0,
+    pairs: Annotated[int, typer.Option(metavar="N", help="How many answers to learn from.")] = 100,
 ) -> None:
     """Cluster handwritten digits from 100 answers and write a report; needs no network and less than a minute."""
     from rich.console import Console

@@ -58,7 +58,7 @@ def _overview() -> Table:
 @app.command()
 def fetch(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="The data sets to fetch.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Fetch every data set.")] = False,
+    everything: Annotated[bool, typer.Option("--all", metavar="", help="Fetch every data set.")] = False,
 ) -> None:
     """Download data sets that are not here yet, and check those that are."""
     from rich.console import Console

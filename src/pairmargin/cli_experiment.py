@@ -43,14 +43,15 @@ def _extra() -> Iterator[None]:
 def list_experiments(results: Results = Path("results")) -> None:
     """Show the experiments, and how much of each is done."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
     with _extra():
         from .experiments.specs import EXPERIMENTS
         from .experiments.store import Store
         from .experiments.unfinished import Unfinished
     finished = Store(results).done() | Unfinished(results).reasons.keys()
-    table = Table("name", "title", "data sets", "methods", caption=f"done: in {results}")
+    methods = Column("methods", overflow="fold")  # a name that is cut short could not be given to --method
+    table = Table("name", "title", "data sets", methods, caption=f"done: in {results}")
     for name in ("cells", "done"):
         table.add_column(name, justify="right")
     for name, experiment in EXPERIMENTS.items():
@@ -64,17 +65,28 @@ def list_experiments(results: Results = Path("results")) -> None:
 def run(
     name: Annotated[str, typer.Argument(help="Such as table2, fig1 or leaderboard; all is all of them.")],
     seeds: Annotated[
-        int | None, typer.Option(min=1, help="How many draws of the pairs, if not the usual number.")
+        int | None, typer.Option(metavar="N", min=1, help="How many draws of the pairs, if not the usual number.")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="One seed and fewer numbers of pairs, to see that all is well.")
+        bool, typer.Option("--quick", metavar="", help="One seed and fewer numbers of pairs, to see that all is well.")
     ] = False,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Cells side by side; all cores if not given.")] = None,
-    dataset: Annotated[list[str] | None, typer.Option(help="Only this data set; may be given again.")] = None,
-    method: Annotated[list[str] | None, typer.Option(help="Only this method; may be given again.")] = None,
-    again: Annotated[bool, typer.Option("--again", help="Compute also what is done, and replace it.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Cells side by side; all cores if not given.")
+    ] = None,
+    dataset: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this data set; may be given again.")
+    ] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this method; may be given again.")
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", metavar="", help="Compute also what is done, and replace it.")
+    ] = False,
     limit: Annotated[
-        float, typer.Option(min=0.1, help="Seconds of the processor that a cell may take before it is given up.")
+        float,
+        typer.Option(
+            metavar="SECONDS", min=0.1, help="Seconds of the processor that a cell may take before it is given up."
+        ),
     ] = 600.0,
     results: Results = Path("results"),
 ) -> None:

@@ -41,7 +41,9 @@ def _note_json(ctx: typer.Context, wanted: bool) -> bool:
 
 Json = Annotated[
     bool,
-    typer.Option("--json", callback=_note_json, help="Print one JSON object, and lines of JSON on stderr meanwhile."),
+    typer.Option(
+        "--json", metavar="", callback=_note_json, help="Print one JSON object, and lines of JSON on stderr meanwhile."
+    ),
 ]
 
 
@@ -55,8 +57,8 @@ Columns = Annotated[list[str] | None, _reading("Read this column; say it again f
 Exclude = Annotated[list[str] | None, _reading("Leave this column out; again for more.", "COLUMN")]
 Kind = Annotated[str | None, _reading("What to read of a folder that has both.", "image|text")]
 Embed = Annotated[str | None, _reading("What texts become.", "tfidf|sentence")]
-Size = Annotated[int | None, _reading("Pixels a side that images are stretched to.")]
-Colour = Annotated[bool, _reading("Keep the colours of images.", flag="--colour")]
+Size = Annotated[int | None, _reading("Pixels a side that images are stretched to.", "N")]
+Colour = Annotated[bool, _reading("Keep the colours of images.", "", flag="--colour")]
 ArrayName = Annotated[str | None, _reading("The array with the vectors, of several.", "NAME")]
 Encoding = Annotated[str | None, _reading("Of text tables and texts; else utf-8.", "NAME")]
 Separator = Annotated[str | None, _reading("Of text tables; else found out.", "CHARACTER")]
@@ -78,10 +80,11 @@ def fit(
         Path | None, typer.Option(metavar="DIR", help="Folder of the results.", show_default="DATA-clusters")
     ] = None,
     truth: Truth = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same seed, same clusters.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Same seed, same clusters.")] = 0,
     sample: Annotated[
         int | None,
         typer.Option(
+            metavar="N",
             min=0,
             show_default="20000, or 0 with --batch-size",
             help="Learn from at most so many items, and label the others by it; 0: from all.",

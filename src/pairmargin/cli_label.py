@@ -37,17 +37,20 @@ def label(
         Path | None, typer.Option(metavar="DIR", show_default="DATA-session", help="Where everything is kept.")
     ] = None,
     port: Annotated[int, typer.Option(metavar="P", min=0, max=65535, help="Of the page; 0 takes a free one.")] = 0,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the link.")] = False,
+    no_browser: Annotated[bool, typer.Option("--no-browser", metavar="", help="Only print the link.")] = False,
     host: Annotated[
         str, typer.Option(metavar="H", help="0.0.0.0 opens the page to the local network, for those with the link.")
     ] = "127.0.0.1",
     overlap: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of questions that somebody else has answered already.")
+        float,
+        typer.Option(metavar="SHARE", min=0, max=1, help="Share of questions that somebody else has answered already."),
     ] = 0.0,
     pairs: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Answers to begin with: a table with a, b and same.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same seed and answers, same questions.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Same seed and answers, same questions.")
+    ] = 0,
     id: Id = None,
     text: Text = None,
     columns: Columns = None,
