@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from html_page import Page
+from matplotlib.figure import Figure as Canvas
 from scipy import stats
 
 import pairmargin
@@ -140,6 +141,17 @@ def test_colours_of_drawings_are_those_of_the_page(html: str) -> None:
     assert {ink: light[ink] for ink in figures.INKS} == figures.INKS
     assert set(figures.INKS) <= set(dark)
     assert set(re.findall(r"var\(--(\w+)\)", body)) <= set(figures.INKS)
+
+
+def test_a_drawing_in_the_page_keeps_the_figures_that_it_shows() -> None:
+    with figures.look():
+        canvas = Canvas(figsize=(2, 2))
+        axes = canvas.add_subplot()
+        axes.plot([0, 1 / 3], [0, 1], label="AUC 0.7153")
+        axes.legend()
+        svg = figures.inline(canvas, "one")
+    assert "AUC 0.7153" in svg
+    assert not any(re.search(r"\.\d{3}", tag) for tag in re.findall("<[^>]*>", svg))
 
 
 def test_all_parts_are_there_in_order(html: str) -> None:

@@ -63,6 +63,7 @@ class Table(Block):
     caption: str = ""
     beneath: Mapping[tuple[int, int], str] = field(default_factory=dict)  # (row, column): a smaller second line
     notes: Sequence[str] = ()  # paragraphs under the table
+    words: frozenset[int] = frozenset()  # columns that hold no figures
 
 
 @dataclass(frozen=True)

@@ -372,6 +372,11 @@ def _finish_counts(axes: Axes, panel: Panel) -> None:
     axes.grid(axis="x", visible=False)
 
 
+def _shortened(tag: re.Match[str]) -> str:
+    """A tag with hundredths of a point, which are enough, and half as long; words between tags stay as they are."""
+    return re.sub(r"(\.\d\d)\d+", r"\1", tag[0])
+
+
 def inline(canvas: Canvas, name: str) -> str:
     """A drawing as SVG inside a page: no prolog, its own ids, the colours and the font of the page."""
     file = io.StringIO()
@@ -382,7 +387,7 @@ def inline(canvas: Canvas, name: str) -> str:
     svg = svg.replace("<svg", '<svg aria-hidden="true"', 1)
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
     svg = re.sub("'DejaVu Sans'[^;\"]*", "system-ui, sans-serif", svg)
-    svg = re.sub(r"(\.\d\d)\d+", r"\1", svg)  # hundredths of a point are enough, and half as long
+    svg = re.sub("<[^>]*>", _shortened, svg)
     for ink, colour in INKS.items():
         svg = svg.replace(colour, f"var(--{ink})")
     return svg

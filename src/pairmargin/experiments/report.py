@@ -199,7 +199,7 @@ def _missing_table(missing: Mapping[str, Sequence[Cell]]) -> Table:
         rows.append([name, count, ", ".join(datasets), f"pairmargin experiment run {name}"])
     columns = ["", "missing results", "on", "computed by"]
     caption = "The page shows what there is. Results that are already there are not computed again."
-    return Table(columns, rows, title="Not computed yet", caption=caption)
+    return Table(columns, rows, title="Not computed yet", caption=caption, words=frozenset({2, 3}))
 
 
 # Tables, figures, claims, costs
@@ -218,9 +218,7 @@ def _compared(frame: pd.DataFrame, experiment: Experiment, title: str, protocol:
     if rows.empty:
         return []
     draws = draws_of(rows)
-    spread = (
-        f"{f'Mean ± standard deviation over {draws}' if draws != ONE_DRAW else 'One draw'}; small: the paper's figure."
-    )
+    spread = f"{f'Mean ± standard deviation over {draws}' if draws != ONE_DRAW else 'One draw'}; beside it, the paper's figure."
     captions = {ACCURACY: f"{protocol} {spread} {_BOLD}", ARI: "Of the same clusters."}
     return [Comparison(rows, experiment, score).table(title, words) for score, words in captions.items()]
 
