@@ -218,8 +218,8 @@ def _compared(frame: pd.DataFrame, experiment: Experiment, title: str, protocol:
     if rows.empty:
         return []
     draws = draws_of(rows)
-    spread = f"{f'Mean ± standard deviation over {draws}' if draws != ONE_DRAW else 'One draw'}; beside it, the paper's figure."
-    captions = {ACCURACY: f"{protocol} {spread} {_BOLD}", ARI: "Of the same clusters."}
+    spread = f"Mean ± standard deviation over {draws}" if draws != ONE_DRAW else "One draw"
+    captions = {ACCURACY: f"{protocol} {spread}; beside it, the paper's figure. {_BOLD}", ARI: "Of the same clusters."}
     return [Comparison(rows, experiment, score).table(title, words) for score, words in captions.items()]
 
 
