@@ -25,8 +25,8 @@ $(DOCS_READY): $(READY)
 demo: $(READY) ## cluster handwritten digits from 100 answers; writes demo-report/index.html
 	$(BIN)/pairmargin demo
 
-test: $(READY) ## run every test
-	$(BIN)/python -m pytest
+test: $(READY) ## run every test, on all processors
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 
 coverage: $(READY) ## run every test and list the lines that none of them reaches
 	rm -rf build/coverage

@@ -11,7 +11,7 @@ cd "$place"
 unset PYTHONPATH
 
 "${PYTHON:-python3}" -m venv venv
-venv/bin/python -m pip install --quiet -c "$root/constraints.txt" "$wheel"
+venv/bin/python -m pip --disable-pip-version-check install --quiet -c "$root/constraints.txt" "$wheel"
 venv/bin/pairmargin --version
 venv/bin/pairmargin --help > help.txt
 grep -q 'same' help.txt
