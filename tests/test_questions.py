@@ -68,6 +68,8 @@ def test_curves_and_table_tell_who_asks_best(tmp_path: Path) -> None:
     frame = pd.DataFrame(rows, columns=["dataset", "method", "n_pairs", "seed", "drawing", "accuracy"])
     asked = questions_report.answers_asked_for(frame)
     assert len(asked) == 9  # not the drawn ones
+    others = frame.assign(dataset="sonar")[frame["drawing"] != "asked-default"]
+    assert len(questions_report.answers_asked_for(pd.concat([frame, others]))) == 9  # nor where we have not asked
     table = questions_report.table(asked)
     assert table.columns[1:4] == ["our default", "NPU", "COBRAS, its own clusters"]
     assert table.rows == [

@@ -33,10 +33,11 @@ ASKERS = {  # the column `drawing`, or the method, of those who ask: how they ar
 
 
 def answers_asked_for(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of those who ask, with the column ``asker``."""
+    """The rows of those who ask, with the column ``asker``, on data sets where our default has asked."""
     asker = frame["drawing"].where(frame["method"] != "cobras", "cobras")
     planned = [n in QUESTIONS.get(dataset, ()) for dataset, n in zip(frame["dataset"], frame["n_pairs"], strict=True)]
-    return frame.assign(asker=asker)[asker.isin(list(ASKERS)) & np.array(planned, dtype=bool)]
+    rows = frame.assign(asker=asker)[asker.isin(list(ASKERS)) & np.array(planned, dtype=bool)]
+    return rows[rows["dataset"].isin(rows["dataset"][rows["asker"] == OURS])]
 
 
 def table(rows: pd.DataFrame) -> Table:
