@@ -64,20 +64,24 @@ def test_a_run_stores_every_cell_of_a_curve_and_is_the_same_again(
 def test_curves_and_table_tell_who_asks_best(tmp_path: Path) -> None:
     cells = [(d, n, seed) for d in ("asked-default", "asked-npu") for n in (100, 250) for seed in (0, 1)]
     rows = [("wine", "pairmargin", n, seed, d, 0.9 + 0.05 * (d == "asked-default")) for d, n, seed in cells]
-    rows += [("wine", "cobras", 100, 0, "balanced", 0.97), ("wine", "pairmargin", 100, 0, "balanced", 1.0)]
+    rows += [
+        ("wine", "cobras", 100, 0, "balanced", 0.97),
+        ("wine", "cobras", 250, 0, "balanced", 0.95),
+        ("wine", "pairmargin", 100, 0, "balanced", 1.0),
+    ]
     frame = pd.DataFrame(rows, columns=["dataset", "method", "n_pairs", "seed", "drawing", "accuracy"])
     asked = questions_report.answers_asked_for(frame)
-    assert len(asked) == 9  # not the drawn ones
+    assert len(asked) == 10  # not the drawn ones
     others = frame.assign(dataset="sonar")[frame["drawing"] != "asked-default"]
-    assert len(questions_report.answers_asked_for(pd.concat([frame, others]))) == 9  # nor where we have not asked
+    assert len(questions_report.answers_asked_for(pd.concat([frame, others]))) == 10  # nor where we have not asked
     table = questions_report.table(asked)
     assert table.columns[1:4] == ["our default", "NPU", "COBRAS, its own clusters"]
     assert table.rows == [
         ["Wine, 100", "95.0", "90.0", "97.0", "–"],
-        ["Wine, 250", "95.0", "90.0", "–", "–"],
+        ["Wine, 250", "95.0", "90.0", "95.0", "–"],
         ["Wine, 500", "–", "–", "–", "–"],
     ]
-    assert table.best == {(0, 3), (1, 1)}
+    assert table.best == {(0, 3), (1, 1), (1, 3)}
     png, pdf = questions_report.save(asked, tmp_path)
     assert png.stat().st_size > 10_000
     assert pdf.exists()

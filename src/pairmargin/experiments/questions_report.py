@@ -60,11 +60,16 @@ def table(rows: pd.DataFrame) -> Table:
     return Table(
         ["", *(ASKERS[asker] for asker in askers), "our default is as good as random after"],
         lines,
-        best=frozenset((k, int(np.nanargmax(line)) + 1) for k, line in enumerate(values) if not np.isnan(line).all()),
+        best=frozenset((k, int(column) + 1) for k, line in enumerate(values) for column in _highest(line)),
         title="Questions. Accuracy (%)",
         caption="After so many answers of a person without errors, who is asked one question at a time; the default "
         f"estimator clusters. Means over {draws_of(rows)}.",
     )
+
+
+def _highest(values: np.ndarray) -> np.ndarray:
+    """Where the highest of some figures is, more than once if several are; nowhere if there are none."""
+    return np.flatnonzero(values > np.nanmax(values, initial=-np.inf) - 1e-9)
 
 
 def answers_for(accuracy: float, curve: pd.Series[float]) -> str:
