@@ -161,12 +161,10 @@ def __getattr__(name: str) -> object:
 
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        return getattr(import_module(f".{_HOME[name]}", __name__), name)
-    except ModuleNotFoundError as error:
-        if name != "run_experiment" or (error.name or "").partition(".")[0] == __name__:
-            raise
-        raise import_module(".extras", __name__).missing(error, name, "experiments") from error
+    if name == "run_experiment":  # the one name whose module needs an extra to be imported
+        with import_module(".extras", __name__).coming_with("experiments", name):
+            import_module(f".{_HOME[name]}", __name__)
+    return getattr(import_module(f".{_HOME[name]}", __name__), name)
 
 
 def __dir__() -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .cli_progress import counting_bars
-from .extras import missing
+from .extras import coming_with
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,24 +28,13 @@ LINE_EVERY = 15.0  # seconds between two lines where there is no terminal for a 
 Results = Annotated[Path, typer.Option(metavar="DIR", help="Folder of the finished cells and of the report.")]
 
 
-@contextmanager
-def _extra() -> Iterator[None]:
-    """Where a package of the extra is missing, say how to get it."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == __package__:
-            raise
-        raise missing(error, "an experiment", "experiments") from error
-
-
 @app.command("list")
 def list_experiments(results: Results = Path("results")) -> None:
     """Show the experiments, and how much of each is done."""
     from rich.console import Console
     from rich.table import Column, Table
 
-    with _extra():
+    with coming_with("experiments", "an experiment"):
         from .experiments.specs import EXPERIMENTS
         from .experiments.store import Store
         from .experiments.unfinished import Unfinished
@@ -93,7 +82,7 @@ def run(
     """Run an experiment, or what is still missing of it; it may be stopped at any time and continues where it was."""
     from rich.console import Console
 
-    with _extra():
+    with coming_with("experiments", "an experiment"):
         from .experiments.runner import run_experiment
     console = Console()
     try:
@@ -122,7 +111,7 @@ def report(results: Results = Path("results")) -> None:
     """Write the tables and figures of everything that is done."""
     from rich.console import Console
 
-    with _extra():
+    with coming_with("experiments", "an experiment"):
         from .experiments.report import write_report
 
         page = write_report(results)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -27,6 +29,17 @@ def need(module: str, what: str) -> Any:
         return import_module(module)
     except ModuleNotFoundError as error:  # the package itself, or one that it needs in turn
         raise missing(error, what, EXTRAS[module.partition(".")[0]]) from error
+
+
+@contextmanager
+def coming_with(extra: str, what: str) -> Iterator[None]:
+    """Where a package of an extra is missing, say that ``what`` needs it, and how to get it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == __package__:
+            raise
+        raise missing(error, what, extra) from error
 
 
 def missing(error: ModuleNotFoundError, what: str, extra: str) -> MissingPackageError:
