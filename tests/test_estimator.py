@@ -31,6 +31,7 @@ from pairmargin import (
     MaxMarginClustering,
     Pairs,
     clustering_accuracy,
+    neighbours,
     sample_pairs,
     stages,
 )
@@ -454,6 +455,18 @@ def test_hearing_the_same_answers_again_makes_nobody_surer():
     model = MaxMarginClustering(3, n_init=1, warm_start=True, random_state=0).fit(X, pairs=pairs)
     before = model.sharpness_
     assert model.fit(X, pairs=pairs).sharpness_ < 1.3 * before
+
+
+@pytest.mark.parametrize(("warm", "n_searches"), [(True, 1), (False, 2)])
+def test_a_warm_start_looks_for_the_neighbours_of_the_same_points_once(warm, n_searches, wine, monkeypatch):
+    X, y = wine
+    searches, search = [], neighbours.nearest_neighbours
+    monkeypatch.setattr(neighbours, "nearest_neighbours", lambda *a: searches.append(a) or search(*a))
+    model = MaxMarginClustering(3, init="pairs", warm_start=warm, **QUICK)
+    few, _ = (model.fit(X, pairs=sample_pairs(y, n, random_state=0)).labels_ for n in (20, 40))
+    assert len(searches) == n_searches
+    np.testing.assert_array_equal(clone(model).fit(X, pairs=sample_pairs(y, 20, random_state=0)).labels_, few)
+    assert len(searches) == n_searches + 1  # a clone remembers nothing
 
 
 def test_warm_start_refuses_another_shape(wine):

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from pairmargin import neighbours
-from pairmargin.neighbours import nearest_neighbours, neighbour_links, side_by_side
+from pairmargin.neighbours import KnownLinks, nearest_neighbours, neighbour_links, side_by_side
 
 
 def written_out(points: np.ndarray, k: int) -> np.ndarray:
@@ -68,3 +68,24 @@ def test_links_about_points_that_lie_close_stand_together() -> None:
         return float(np.mean([len(np.unique(some[start : start + 200])) for start in range(0, len(some), 200)]))
 
     assert 2 * n_points(ordered) < n_points(links)
+
+
+@pytest.mark.parametrize("form", [np.array, sp.csr_array])
+def test_links_of_the_same_points_are_looked_for_once(form: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    points, searches = np.random.default_rng(0).normal(size=(30, 4)), []
+
+    def counted(points: np.ndarray, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:
+        searches.append(n_neighbors)
+        return nearest_neighbours(points, n_neighbors)
+
+    monkeypatch.setattr(neighbours, "nearest_neighbours", counted)
+    known = KnownLinks()
+    first = known.among(form(points), 3)
+    np.testing.assert_array_equal(known.among(form(points.copy()), 3), first)
+    assert len(searches) == 1
+    np.testing.assert_array_equal(first, neighbour_links(nearest_neighbours(points, 3)[1]))
+
+    points[7] *= -1  # in place, as a user may
+    np.testing.assert_array_equal(known.among(form(points), 3), neighbour_links(nearest_neighbours(points, 3)[1]))
+    assert known.among(form(points), 5).shape[0] > len(first)
+    assert len(searches) == 3

@@ -22,6 +22,7 @@ from .enough_memory import check_memory, fit_bytes, told_when_used_up
 from .exceptions import InvalidParameterError
 from .inputs import GAUSSIAN, Input, Rows, Scaling, fingerprint, pieces
 from .labelling import asked_labels
+from .neighbours import KnownLinks
 from .network import Layer, Network
 from .objective import pair_margins
 from .pairs import Pairs
@@ -114,7 +115,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     checkpoint_every : int, default=10
         Passes over the data from one time to the next that training and pretraining are kept.
     warm_start : bool, default=False
-        Go on from the last fit instead of starting anew: the way to add pairs.
+        Go on from the last fit instead of starting anew: the way to add pairs. The neighbours of the same points are
+        not looked for again.
     callback : callable, optional
         Called with a dict after every epoch and iteration; ``row["phase"]`` is "pretrain", "screen" for the little
         training that compares starts, "judge" for that which judges answers, "train", or "revise" where
@@ -310,7 +312,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         team.check_same("X", content[0])
         team.check_same("the list of answers", content[1])
         kept = Checkpoint(self.checkpoint, self.checkpoint_every, self._kept_settings(), b"".join(content), team)
-        device, stages = _device(self.device), Stages(self, rng, team, kept)
+        device, stages = _device(self.device), Stages(self, rng, team, kept, self._known_links())
         with _shown(self.verbose), told_when_used_up():
             visible = self.visible if sizes or self.visible != "auto" else GAUSSIAN
             scaling = self._scaling() if warm else Scaling.learn(data, visible)
@@ -443,6 +445,13 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
                 "warm_start=False to start anew"
             )
         return Known(self._network(dtype, device), self.pretraining_history_, self.sharpness_)
+
+    def _known_links(self) -> KnownLinks:
+        """What is remembered of neighbours, for fits that go on with the same points."""
+        if not self.warm_start:
+            return KnownLinks()
+        self._links: KnownLinks = getattr(self, "_links", KnownLinks())
+        return self._links
 
     def _network(self, dtype: Any, device: torch.device) -> Network:
         """The stored model as tensors."""

@@ -6,6 +6,7 @@ all with all, takes 200 s (docs/design/neighbours-and-balance.md).
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,21 @@ def nearest_neighbours(points: Any, n_neighbors: int) -> tuple[Array, Array]:
     return _by_index(np.ascontiguousarray(points, dtype=np.float32), k)
 
 
+class KnownLinks:
+    """The links of the points that were looked at last: a fit that goes on with the same points need not search."""
+
+    def __init__(self) -> None:
+        self._of: tuple[bytes, int] | None = None
+        self._links = np.empty((0, 2), dtype=np.int64)
+
+    def among(self, points: Any, n_neighbors: int) -> Array:
+        """Every point with each of its nearest neighbours, once, (≤ n·n_neighbors, 2)."""
+        asked = _content(points), n_neighbors
+        if asked != self._of:
+            self._of, self._links = asked, neighbour_links(nearest_neighbours(points, n_neighbors)[1])
+        return self._links
+
+
 def neighbour_links(neighbours: Array) -> Array:
     """Every point with each of its neighbours (n, k), once, (≤ n·k, 2)."""
     n, k = neighbours.shape
@@ -48,6 +64,15 @@ def side_by_side(links: Array, n: int) -> Array:
     place = np.empty(n, dtype=np.int64)
     place[reverse_cuthill_mckee(link_graph(links, n), symmetric_mode=True)] = np.arange(n)
     return np.asarray(links[np.argsort(place[links].min(1), kind="stable")])
+
+
+def _content(points: Any) -> bytes:
+    """Points as a few bytes that no others share."""
+    arrays = (points.data, points.indices, points.indptr) if sp.issparse(points) else (points,)
+    content = hashlib.blake2b(repr((points.shape, str(points.dtype), len(arrays))).encode())
+    for array in arrays:
+        content.update(np.ascontiguousarray(array))
+    return content.digest()
 
 
 def _by_index(points: Array, k: int) -> tuple[Array, Array]:

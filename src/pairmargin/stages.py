@@ -30,7 +30,7 @@ from .checkpoint import NOTHING_KEPT, Checkpoint, Keeper, State
 from .consensus import consensus_starts, disagreement
 from .inputs import Input, Rows, ScaledRows, pieces
 from .labelling import asked_labels
-from .neighbours import nearest_neighbours, neighbour_links, side_by_side
+from .neighbours import KnownLinks, side_by_side
 from .network import Layer, Network
 from .objective import Prices, Problem
 from .pairs import Pairs
@@ -106,12 +106,13 @@ class Learned(NamedTuple):
 
 @dataclass(frozen=True)
 class Stages:
-    """One fit: its settings, its source of chance, who takes part, and what keeps it."""
+    """One fit: its settings, its source of chance, who takes part, what keeps it, and neighbours found before."""
 
     settings: Settings
     rng: RandomState
     team: Team
     kept: Checkpoint
+    known_links: KnownLinks
 
     def learn(self, x: Rows, pairs: Pairs, sizes: tuple[int, ...], visible: str, n_clusters: int | None) -> Learned:
         """All stages in turn; where answers seem wrong, the start is looked for again without them."""
@@ -206,7 +207,7 @@ class Stages:
         if self.team.rank > 0:
             return self.team.hand_out(None)
         points = sample.x.points(rows if is_large else slice(None))
-        found = neighbour_links(nearest_neighbours(points, N_NEIGHBORS)[1])
+        found = self.known_links.among(points, N_NEIGHBORS)
         if sample.rows is not None:  # there will be batches
             found = side_by_side(found, len(rows))
         return self.team.hand_out(torch.from_numpy(rows[found]))

@@ -160,10 +160,10 @@ class Learner:
     def _ready(self, n_clusters: int, warm: bool) -> MaxMarginClustering:
         from ..estimator import MaxMarginClustering
 
-        settings = {"random_state": self.random_state, "on_conflict": "drop", **self.settings}
+        settings = {"random_state": self.random_state, "on_conflict": "drop", "warm_start": True, **self.settings}
         if not warm or self.model is None:
             return MaxMarginClustering(n_clusters, **settings)
-        quick = {"max_iter": WARM_ITERATIONS, "warm_start": True, "robust": False}
+        quick = {"max_iter": WARM_ITERATIONS, "robust": False}
         model: MaxMarginClustering = self.model.set_params(n_clusters=n_clusters, **(settings | quick))
         return model
 
