@@ -225,7 +225,7 @@ def main() -> None:
 def tell(found: dict[str, Any], out: Path | None) -> None:
     """Figures on the screen, and in a file."""
     for name, value in found.items():
-        print(f"{name:36}{value}")
+        print(f"{name:44}{value}")
     if out:
         with out.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows([("figure", "value"), *found.items()])
