@@ -14,7 +14,7 @@ from html_page import Page
 from PIL import Image
 
 import pairmargin
-from pairmargin import demo
+from pairmargin import Pairs, demo
 from pairmargin.exceptions import OutputError
 from pairmargin.report import (
     Answers,
@@ -227,12 +227,17 @@ VISION = {  # Machado, Oliveira and Fernandes (2009), full severity, on linear R
 }
 
 
+def linear_rgb(colour: str) -> np.ndarray:
+    """A colour of a style sheet, as light."""
+    c = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+
+
 def colours(scheme: str) -> dict[str, np.ndarray]:
     """The colours of the style sheet as linear RGB."""
     light, dark = STYLE.split("prefers-color-scheme: dark", 1)
-    found = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", light if scheme == "light" else dark))
-    rgb = {name: np.array([int(value[i : i + 2], 16) for i in (1, 3, 5)]) / 255 for name, value in found.items()}
-    return {name: np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) for name, c in rgb.items()}
+    found = re.findall(r"--(\w+): (#[0-9a-f]{6})", light if scheme == "light" else dark)
+    return {name: linear_rgb(value) for name, value in found}
 
 
 def oklab(linear: np.ndarray) -> np.ndarray:
@@ -270,6 +275,13 @@ def test_text_is_legible(scheme: str) -> None:
     for ground in ("page", "card"):
         assert all(contrast(found[name], found[ground]) >= 4.5 for name in ("text", "soft", "same", "different"))
         assert all(contrast(found[f"c{k}"], found[ground]) >= (1.9 if scheme == "light" else 3) for k in range(10))
+
+
+def test_answers_in_a_notebook_are_legible_on_white_and_on_black() -> None:
+    torn = Pairs([(0, 1), (1, 2), (2, 0)], [True, True, False])
+    inks = set(re.findall(r"color:(#[0-9a-f]{6})", torn._repr_html_()))
+    assert len(inks) == 3
+    assert all(contrast(linear_rgb(ink), np.full(3, page)) >= 4.5 for ink in inks for page in (0, 1))
 
 
 # Files
