@@ -68,10 +68,10 @@ def side_by_side(links: Array, n: int) -> Array:
 
 def _content(points: Any) -> bytes:
     """Points as a few bytes that no others share."""
-    arrays = (points.data, points.indices, points.indptr) if sp.issparse(points) else (points,)
+    arrays = (points.data, points.indices, points.indptr) if hasattr(points, "indptr") else (points,)  # sparse, or not
     content = hashlib.blake2b(repr((points.shape, str(points.dtype), len(arrays))).encode())
     for array in arrays:
-        content.update(np.ascontiguousarray(array))
+        content.update(np.ascontiguousarray(array).data)
     return content.digest()
 
 
