@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,8 @@ from pair_strategies import N, any_answers, as_dict, build, labels, prove
 
 from pairmargin.exceptions import InvalidPairsError, InvalidParameterError
 from pairmargin.pairs import Pairs, sample_pairs
+
+DATA = Path(__file__).parent / "data"
 
 # The value
 
@@ -240,9 +243,7 @@ def test_check_is_the_gate_of_the_estimators():
     assert Pairs.check((pairs.index, pairs.same, pairs.weight), 3) == pairs
     assert Pairs.check((pairs.index, pairs.same), 3) == Pairs(pairs.index, pairs.same)
     assert Pairs.check(None, 3) == Pairs.empty()
-    with pytest.raises(
-        InvalidPairsError, match=r"pairs should be Pairs, not ndarray; make them with .*Pairs.from_lists"
-    ):
+    with pytest.raises(InvalidPairsError, match=r"not ndarray; make them .*, Pairs.from_lists, .* Pairs.read_csv$"):
         Pairs.check(pairs.index, 3)
     with pytest.raises(InvalidPairsError, match=r"same has shape .* Pairs\.from_lists"):
         Pairs.check(([(0, 1), (3, 4)], [(1, 2), (0, 4)]), 5)
@@ -355,6 +356,8 @@ def test_from_frame_needs_no_more_than_columns_by_name():
         ({"a": [0], "c": [1]}, r"the table has no column b, same; its columns are \['a', 'c'\]"),
         (pd.DataFrame({"a": [0], "b": [1]}), "the table has no column same"),
         ([(0, 1, True)], "needs a table with named columns, not list"),
+        ({"a": [[0]], "b": [1], "same": [True]}, r"^a has shape \(1, 1\); give one value for each pair"),
+        ({"a": [0], "b": [1], "same": [[True]]}, r"^same has shape \(1, 1\); give one value for each pair"),
         ({"a": [0], "b": [1, 2], "same": [True]}, "there are 1 pairs but 2 values in b"),
         ({"a": [0], "b": [1], "same": [True, True]}, "there are 1 pairs but 2 values in same"),
         ({"a": [0, 1], "b": [1, 2], "same": ["yes", "maybe"]}, r"same\[1\] = 'maybe' is no answer; use true or false"),
@@ -528,6 +531,12 @@ def test_notebooks_show_counts_and_the_first_answers(tmp_path):
     assert (">weight<" in page, page.count("<td")) == (True, 3 * 5)
     assert "1 answer</strong> about 2 rows" in Pairs([(0, 1)], [True])._repr_html_()
     assert "<table" not in Pairs.empty()._repr_html_()
+
+
+def test_notebooks_show_answers_as_they_were_looked_at_once():
+    """The page in tests/data was opened in a browser, on white and on black; after a change, look at it again."""
+    page = Pairs([(4, 6), (6, 9), (9, 4)], [True, True, False], [1, 2, 0.5])._repr_html_()
+    assert page + "\n" == (DATA / "pairs-in-a-notebook.html").read_text(encoding="utf-8")
 
 
 def test_notebooks_show_plain_words_and_do_not_search_many_answers(monkeypatch):

@@ -268,7 +268,7 @@ class Pairs:
         check_columns(columns, "the table")
         a = column(frame["a"], "a")
         index = np.column_stack((a, column(frame["b"], "b", len(a))))
-        same = parse_same(column(frame["same"], "same", len(a)), "same[{}] =".format)
+        same = parse_same(column(frame["same"], "same"), "same[{}] =".format)
         return cls(index, same, frame["weight"] if "weight" in columns else None)
 
     @classmethod
