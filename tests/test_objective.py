@@ -443,7 +443,8 @@ def test_with_one_cluster_only_the_norm_is_left() -> None:
     assert not violated.any()
     assert violated.dtype == torch.bool
     np.testing.assert_array_equal(step, np.zeros((3, 1)))
-    assert pair_margins(scores, problem_of(case).index).tolist() == [np.inf] * 4
+    margins = pair_margins(scores, problem_of(case).index)
+    assert (margins.tolist(), margins.dtype) == ([np.inf] * 4, scores.dtype)
 
 
 def test_problem_follows_the_dtype_and_leaves_the_pairs_alone() -> None:

@@ -230,8 +230,8 @@ def test_row_numbers_beyond_the_data():
         r"pairs\[1\] = \(4, 9\) names row 9 but the data has 9 rows, counted from 0; correct the pair or leave it out"
     )
     with pytest.raises(InvalidPairsError, match=message):
-        Pairs([(5, 6), (9, 4)], [True, True], n_samples=9)
-    pairs = Pairs([(5, 6), (9, 4)], [True, True], n_samples=10)
+        Pairs([(5, 6), (9, 4), (0, 1)], [True] * 3, n_samples=9)
+    pairs = Pairs([(5, 6), (9, 4), (0, 1)], [True] * 3, n_samples=10)
     for refuse in (lambda: Pairs.check(pairs, 9), lambda: pairs.components(9)):
         with pytest.raises(InvalidPairsError, match=message):
             refuse()
@@ -441,9 +441,15 @@ def test_split_by_share_and_at_random():
     assert pairs.split(random_state=3) != pairs.split(random_state=4)
 
 
-@pytest.mark.parametrize("test_size", [0, 3, -1, 4, 0.0, 1.0, 1.5, -0.5, np.nan, True, "half", None])
-def test_split_refuses_nonsense(test_size):
-    with pytest.raises(InvalidParameterError, match="test_size should be"):
+@pytest.mark.parametrize(
+    ("test_size", "wanted"),
+    [
+        *((test_size, "between 1 and 2 pairs") for test_size in (0, 3, -1, 4)),
+        *((size, "a number of pairs or a share") for size in (0.0, 1.0, 1.5, -0.5, np.nan, True, "half", None)),
+    ],
+)
+def test_split_refuses_nonsense(test_size, wanted):
+    with pytest.raises(InvalidParameterError, match=f"^test_size should be {wanted}.*, not {test_size!r}$"):
         Pairs([(0, 1), (0, 2), (0, 3)], [True, False, False]).split(test_size)
 
 

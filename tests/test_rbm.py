@@ -247,6 +247,15 @@ def test_long_chains_come_close_to_the_gradient_of_the_exact_likelihood() -> Non
     assert np.mean(errors[40]) < 0.8 * np.mean(errors[1])
 
 
+def test_chance_is_the_same_in_both_precisions() -> None:
+    one, other = (
+        RBM.random(5, 4, BINARY, generator(3), torch.zeros(1, dtype=d)) for d in (torch.float32, torch.float64)
+    )
+    assert (one.weight.dtype, other.weight.dtype) == (torch.float32, torch.float64)
+    np.testing.assert_array_equal(one.weight, (other.weight * 100).float() * 0.01)
+    assert 0.004 < float(other.weight.std()) < 0.02
+
+
 def gains(make_data: Callable[[int], np.ndarray], visible: str, settings: Pretraining) -> list[float]:
     """By how much training raises the exact log-likelihood, for five seeds."""
     found = []

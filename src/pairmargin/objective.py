@@ -157,7 +157,7 @@ def assignments(scores: Tensor, index: Tensor, best: tuple[Tensor, Tensor] | Non
 def pair_margins(scores: Tensor, index: Tensor) -> Tensor:
     """By how much "same" beats "different" for every pair, (m,)."""
     if scores.shape[1] < 2:  # with one cluster nothing can be different
-        return torch.full((len(index),), torch.inf, dtype=scores.dtype, device=scores.device)
+        return scores.new_full((len(index),), torch.inf)
     found = assignments(scores, index)
     return found.same - found.different
 
