@@ -240,11 +240,20 @@ def test_table2_by_hand(frame: pd.DataFrame, score: Any) -> None:
     assert table.notes == [f"† more than {score.shown(0.05)} below the figure that the paper prints"]
 
 
-def test_reasons_stand_under_the_table_once_each(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    why = "another start"
-    monkeypatch.setattr(tables, "NOTES", {("cmmc", "wine"): why, ("paper", "wine"): why, ("xing", "glass"): "unused"})
-    notes = Comparison(rows_of(frame, TABLE2), TABLE2, ACCURACY).table("", "").notes
-    assert notes[1:] == ["† CMMC on Wine, the paper's settings on Wine: another start"]
+def test_what_the_paper_prints_is_beside_as_many_answers_alone(frame: pd.DataFrame) -> None:
+    rows = rows_of(frame, TABLE2)
+    few, many = (Comparison(rows.assign(n_pairs=n), TABLE2, ACCURACY) for n in (100, 1000))
+    assert few.printed("paper", "wine") == PRINTED["paper"]["wine"][0]
+    assert many.printed("paper", "wine") is None
+    assert few.printed("paper", "glass") is None  # nothing has been computed there
+    table = many.table("", "")
+    assert (table.beneath, table.notes) == ({}, [])
+
+
+def test_a_method_alone_is_not_the_best_of_them(frame: pd.DataFrame) -> None:
+    rows = rows_of(frame, TABLE2)
+    assert Comparison(rows, TABLE2, ACCURACY).table("", "").best
+    assert not Comparison(rows.query("method == 'cmmc'"), TABLE2, ACCURACY).table("", "").best
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,8 @@ def test_an_answer_becomes_a_row_beside_the_others(peers: Any, calls: list[str],
     run(peers, tmp_path, methods=["cobras", "pml-contrastive"])
     asking, given = Store(tmp_path).rows()
     assert (asking.cell, given.cell) == (Cell("wine", "cobras", 100, 0), Cell("wine", "pml-contrastive", 100, 0))
-    assert asking.accuracy == asking.auc == 1.0  # it alone was shown the labels
+    assert asking.accuracy == 1.0  # it alone was shown the labels
+    assert (np.isnan(asking.auc), asking.tpr) == (True, "")  # and may have asked about the pairs held out
     task = specs.draw(given.cell)
     X = specs.inputs(task)
     labels = np.searchsorted(np.quantile(X[:, 0], [1 / 3, 2 / 3]), X[:, 0])

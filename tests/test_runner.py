@@ -303,6 +303,16 @@ def test_again_tries_also_what_was_too_slow(tmp_path: Path, monkeypatch: pytest.
     assert not Unfinished(tmp_path).reasons
 
 
+def test_again_forgets_the_result_of_what_has_become_too_slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as fast:
+        fast.setitem(METHODS, "busy", METHODS["halves"])
+        run("busy", results=tmp_path)
+    frame = run("busy", results=tmp_path, again=True, limit=0.3)
+    slow = set(Unfinished(tmp_path).reasons)
+    assert Cell("line", "busy", 50, 1) in slow
+    assert (len(frame) + len(slow), Store(tmp_path).done() & slow) == (9, set())
+
+
 def test_the_limit_holds_in_other_processes_too(tmp_path: Path) -> None:
     with joblib.parallel_config("loky", initializer=install):
         run_experiment("busy", results=tmp_path, n_jobs=2, limit=0.3)

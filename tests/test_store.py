@@ -179,6 +179,13 @@ def test_replace_puts_a_cell_in_its_old_place(tmp_path: Path) -> None:
     assert not [path for path in (tmp_path / "cells").iterdir() if path.suffix == ".new"]
 
 
+def test_a_removed_cell_is_gone_and_no_other(tmp_path: Path) -> None:
+    store = filled(tmp_path, *ROWS, row("iris"))
+    with store.writing():
+        store.remove(ROWS[1].cell)
+    assert store.rows() == [row("iris"), ROWS[0], ROWS[2]]
+
+
 def test_replace_that_is_killed_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = filled(tmp_path, *ROWS)
 

@@ -89,7 +89,8 @@ def measure(cell: Cell, worker: Sequence[str], limit: float) -> Row:
         with np.load(answer) as file:
             labels, seconds, found = file["labels"], float(file["seconds"]), dict(file["versions"].tolist())
     versions = {column: found.get(name, "") for name, column in COLUMNS.items()}
-    return scored(cell, task, (labels, specs.agreement(labels, task.test)), seconds, memory, versions)
+    scores = None if method.asks else specs.agreement(labels, task.test)
+    return scored(cell, task, (labels, scores), seconds, memory, versions)
 
 
 def _call(worker: Sequence[str], limit: float) -> int:

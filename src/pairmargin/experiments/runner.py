@@ -170,6 +170,8 @@ def _run(
                 on_cell(progress(cell, outcome))
             elif isinstance(outcome, NoResult):
                 unfinished.note(cell, outcome.reason)
+                if cell in known:
+                    store.remove(cell)  # it was another program's
                 logger.warning("%s: %s", cell, outcome.reason)
                 on_cell(progress(cell))
             else:
@@ -344,7 +346,7 @@ def scored(
     task : Task
         What was drawn for it.
     result : pair of arrays
-        The labels, and the scores of the held-out pairs.
+        The labels, and the scores of the held-out pairs; None for these where a method has chosen its questions.
     seconds : float
     peak : int
         Bytes of memory.
@@ -356,7 +358,7 @@ def scored(
     row : Row
     """
     labels, scores = result
-    roc = pair_roc(task.test, scores)
+    roc = None if scores is None else pair_roc(task.test, scores)
     return Row(
         cell.dataset,
         cell.method,
@@ -366,11 +368,11 @@ def scored(
         accuracy=round(clustering_accuracy(task.y, labels), 6),
         ari=round(float(adjusted_rand_score(task.y, labels)), 6),
         nmi=round(float(normalized_mutual_info_score(task.y, labels)), 6),
-        auc=round(roc.auc, 6),
+        auc=round(roc.auc, 6) if roc else np.nan,
         clusters=len(np.unique(labels)),
         seconds=round(seconds, 4),
         peak_mb=round(peak / 1e6, 1),
-        tpr=_true_positive_rates(roc),
+        tpr=_true_positive_rates(roc) if roc else "",
         **_versions() | dict(versions or {}),
     )
 

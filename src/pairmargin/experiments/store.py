@@ -11,7 +11,7 @@ import errno
 import io
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
@@ -41,11 +41,11 @@ class Row:
     accuracy: float
     ari: float
     nmi: float
-    auc: float  # of the held-out pairs
+    auc: float  # of the held-out pairs; nan where a method chooses its questions, which may be these
     clusters: int  # with at least one point
     seconds: float  # of the processor, which other work on the machine does not lengthen
     peak_mb: float
-    tpr: str  # true positive rates of the held-out pairs at `FALSE_POSITIVE_RATES`, separated by spaces
+    tpr: str  # true positive rates of the held-out pairs at `FALSE_POSITIVE_RATES`, separated by spaces; or nothing
     pairmargin: str  # versions, from here on
     python: str
     numpy: str
@@ -143,9 +143,12 @@ class Store:
     def replace(self, row: Row) -> None:
         """Put a cell in the place of its older self; a kill leaves the old file or the new one, never half of one."""
         path = self._file(row.dataset)
-        rows = {old.cell: old for old in _read(path)} | {row.cell: row}
-        with new_file(path) as beside, refusals(path):
-            beside.write_bytes(_line(TYPES) + b"".join(_line(astuple(each)) for each in rows.values()))
+        _write(path, {old.cell: old for old in _read(path)} | {row.cell: row})
+
+    def remove(self, cell: Cell) -> None:
+        """Forget a cell, in the same way."""
+        path = self._file(cell.dataset)
+        _write(path, {old.cell: old for old in _read(path) if old.cell != cell})
 
     def _file(self, dataset: str) -> Path:
         return self._cells / f"{dataset}.csv"
@@ -158,6 +161,11 @@ def _cut_back(path: Path, size: int) -> None:
     """Take back what was appended to a file; one that was not there is gone again."""
     with suppress(OSError):  # what cannot be cut off is half a line, which the next run drops
         os.truncate(path, size) if size else path.unlink()
+
+
+def _write(path: Path, rows: Mapping[Cell, Row]) -> None:
+    with new_file(path) as beside, refusals(path):
+        beside.write_bytes(_line(TYPES) + b"".join(_line(astuple(row)) for row in rows.values()))
 
 
 def _line(values: Iterable[object]) -> bytes:

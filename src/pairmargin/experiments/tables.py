@@ -12,7 +12,7 @@ from scipy import stats
 
 from ..dataset_sources import SOURCES, Source
 from ..report import Table
-from .specs import METHODS, NOTES, PRINTED, Experiment
+from .specs import METHODS, PRINTED, PRINTED_FROM, Experiment
 from .verdicts import ACCURACY, ARI, Score
 
 DATASETS = {  # how the paper writes them
@@ -40,7 +40,7 @@ SIZE_NOTES = {
     "wdbc": "Wdbc: the paper's 32 columns count the patient's number and the diagnosis, which is the answer itself.",
     "reuters": "Reuters: the 18,933 terms are projected to their main directions on loading, as in the paper.",
 }
-TOLERATED = 0.05  # a result this far below the printed one is marked and explained
+TOLERATED = 0.05  # a result this far below the printed one is marked
 MARK = "†"
 NOTHING = "–"
 ONE_DRAW = "1 draw"
@@ -80,6 +80,7 @@ class Comparison:
         self.score = score
         self.datasets = list(experiment.datasets)
         self.methods = [method for method in experiment.methods if (frame["method"] == method).any()]
+        self._n_pairs = frame.groupby("dataset")["n_pairs"].first()
         groups = frame.groupby(["method", "dataset"])
         self._draws = {key: group.set_index("seed")[score.name] for key, group in groups}
 
@@ -97,8 +98,8 @@ class Comparison:
         return [dataset for dataset in self.datasets if len(self.ranking(dataset, methods)) == len(methods)]
 
     def printed(self, method: str, dataset: str) -> float | None:
-        """What the paper prints; None where it prints nothing."""
-        figures = PRINTED.get(method, {}).get(dataset)
+        """What the paper prints for as many answers; None where it prints nothing."""
+        figures = PRINTED.get(method, {}).get(dataset) if self._n_pairs.get(dataset) == PRINTED_FROM else None
         return None if figures is None else dict(zip((ACCURACY, ARI), figures, strict=True)).get(self.score)
 
     def falls_short(self, method: str, dataset: str) -> bool:
@@ -111,12 +112,12 @@ class Comparison:
         rows = [[METHODS[m].label, *(self._cell(m, d) for d in self.datasets)] for m in self.methods]
         places = {(m, d): (i, k) for i, m in enumerate(self.methods) for k, d in enumerate(self.datasets, start=1)}
         prints = {place: self.printed(*names) for names, place in places.items()}
-        leaders = [(names[0], d) for d in self.datasets if (names := self.ranking(d, self.methods))]
+        rankings = {d: self.ranking(d, self.methods) for d in self.datasets}
         label = self.score.label
         return Table(
             ["", *(DATASETS[d] for d in self.datasets)],
             [*rows, ["p, best against second", *map(self._p_value, self.datasets)]],
-            best=frozenset(places[leader] for leader in leaders),
+            best=frozenset(places[names[0], d] for d, names in rankings.items() if len(names) > 1),
             title=f"{name}. {label[0].upper()}{label[1:]}",
             caption=caption,
             beneath={
@@ -139,14 +140,9 @@ class Comparison:
         return _wilcoxon((leaders[0] - leaders[1]).dropna().to_numpy(float)) if len(leaders) == 2 else NOTHING
 
     def _notes(self) -> list[str]:
-        """What the mark means, and the reasons as far as they are known, each with all its places."""
-        reasons: dict[str, list[str]] = {}
-        short = [(m, d) for m in self.methods for d in self.datasets if self.falls_short(m, d)]
-        for method, dataset in short:
-            if (method, dataset) in NOTES:
-                reasons.setdefault(NOTES[method, dataset], []).append(f"{METHODS[method].label} on {DATASETS[dataset]}")
-        meaning = f"{MARK} more than {self.score.shown(TOLERATED)} below the figure that the paper prints"
-        return [meaning] * bool(short) + [f"{MARK} {', '.join(where)}: {reason}" for reason, where in reasons.items()]
+        """What the mark means, if it is there."""
+        is_short = any(self.falls_short(m, d) for m in self.methods for d in self.datasets)
+        return [f"{MARK} more than {self.score.shown(TOLERATED)} below the figure that the paper prints"] * is_short
 
 
 def _wilcoxon(differences: NDArray[np.floating[Any]]) -> str:
