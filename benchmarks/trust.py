@@ -74,7 +74,7 @@ def gap(frame: pd.DataFrame) -> float:
 def tables(frame: pd.DataFrame) -> str:
     """Both tables in Markdown."""
     lines = [
-        "| | flipped | wrong ones found | all believed | judged | share of the flipped in the first fifth |",
+        "| | flipped | seem wrong | all believed | judged | share of the flipped in the first fifth |",
         "|---|---|---|---|---|---|",
     ]
     for (dataset, flipped), rows in frame.groupby(["dataset", "flipped"], sort=False):

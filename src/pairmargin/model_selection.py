@@ -255,7 +255,7 @@ def score_pairs(estimator: Any, X: Any, index: ArrayLike | Pairs, *, known: bool
 def cluster_labels(estimator: Any, X: Any, *, known: bool = False) -> Array:
     """The cluster of every row of X, by a fitted model or pipeline; `known` says that it was fitted on X.
 
-    The two differ where answers bind the points that they are about: ``predict`` of PCK-means knows of no answers.
+    The two differ where answers count for the points that they are about: ``predict`` knows of no answers.
     """
     last, X = last_step(estimator), before_last(estimator, X)
     has_labels = hasattr(last, "labels_") and len(last.labels_) == X.shape[0]

@@ -106,8 +106,9 @@ class ClusterMapDisplay:
         Parameters
         ----------
         estimator : estimator
-            A fitted model or pipeline with clusters, which are those of ``predict`` if it has that. Where answers bind
-            only the points they are about, as in `PCKMeans`, its ``labels_`` may differ: see `from_predictions`.
+            A fitted model or pipeline with clusters, which are those of ``predict`` if it has that. ``labels_`` may
+            differ, where answers count for the points they are about (`MaxMarginClustering`, `PCKMeans`): for these see
+            `from_predictions`.
         X : array-like of shape (n_samples, n_features)
             The points.
         pairs : Pairs, optional
