@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from sklearn.datasets import load_iris
 
 from pairmargin import MaxMarginClustering, Pairs, clustering_accuracy, sample_pairs
 from pairmargin.batches import Batches
@@ -100,3 +101,10 @@ def test_no_iteration_at_all_stays_at_the_start() -> None:
     model.fit(X, pairs=pairs)
     assert (model.n_iter_, len(model.history_)) == (0, 1)
     assert np.isfinite(model.objective_)
+
+
+@pytest.mark.parametrize("batch_size", [None, 50])
+def test_without_answers_no_cluster_of_the_start_is_given_up(batch_size: int | None) -> None:
+    X = load_iris().data
+    model = MaxMarginClustering(6, n_init=1, batch_size=batch_size, random_state=0)
+    assert model.fit(X).n_clusters_found_ == 6

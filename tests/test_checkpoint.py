@@ -122,10 +122,35 @@ def test_a_folder_of_other_data_or_answers(whole, tmp_path):
     killed_at(tmp_path, "train", 5)
     model = MaxMarginClustering(3, **SETTINGS, checkpoint=tmp_path)
     turned = Pairs(PAIRS.index, np.concatenate([~PAIRS.same[:1], PAIRS.same[1:]]))
-    for data, pairs in ((X + 1, PAIRS), (X, PAIRS[:-1]), (X, turned)):
-        with pytest.raises(CheckpointError, match="its data or its answers are others; choose another folder"):
+    one_row = X.copy()
+    one_row[5] += 1
+    for data, pairs, what in ((one_row, PAIRS, "data"), (X, PAIRS[:-1], "answers"), (X, turned, "answers")):
+        with pytest.raises(CheckpointError, match=f"it does not have the same {what}; choose another folder"):
             model.fit(data, pairs=pairs)
     assert same(fitted(tmp_path), whole)  # none of them has harmed it
+
+
+def test_a_folder_of_a_network_that_began_elsewhere(tmp_path):
+    """What a warm fit goes on from is a part of it."""
+
+    def warm(seed: int, folder: Path | None) -> MaxMarginClustering:
+        model = MaxMarginClustering(3, **(SETTINGS | {"random_state": seed}), warm_start=True).fit(X, pairs=PAIRS[:30])
+        return model.set_params(checkpoint=folder, random_state=0).fit(X, pairs=PAIRS)
+
+    assert same(warm(0, tmp_path), warm(0, None))
+    with pytest.raises(CheckpointError, match="it does not have the same network to go on from"):
+        warm(1, tmp_path)
+    with pytest.raises(CheckpointError, match="it does not have the same network to go on from"):
+        fitted(tmp_path, warm_start=True)
+
+
+def test_chance_is_told_in_words_that_another_process_uses_too(tmp_path):
+    fitted(tmp_path / "one", random_state=np.int64(0))
+    fitted(tmp_path / "one")
+    fitted(tmp_path / "other", random_state=np.random.RandomState(3))
+    fitted(tmp_path / "other", random_state=np.random.RandomState(3))
+    with pytest.raises(CheckpointError, match=r"it has random_state=RandomState with \w{16}, now it is RandomState"):
+        fitted(tmp_path / "other", random_state=np.random.RandomState(4))
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", None])

@@ -66,6 +66,19 @@ def all_on(device: torch.device, *tensors: Tensor) -> bool:
     return all(tensor.device == device for tensor in tensors)
 
 
+def test_rows_are_chosen_by_numbers_from_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``meta`` takes an index of the CPU, a GPU does not."""
+    select = Tensor.index_select
+
+    def strict(x: Tensor, dim: int, index: Tensor) -> Tensor:
+        assert x.device == index.device
+        return select(x, dim, index)
+
+    monkeypatch.setattr(Tensor, "index_select", strict)
+    for device in (META, torch.device("cpu")):
+        assert data(device).subset(torch.arange(4, device="cpu")).shape == (4, D)
+
+
 def test_a_network_stays_where_it_is() -> None:
     net, x = network(META), data(META)
     scores = net.scores(x)

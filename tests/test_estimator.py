@@ -675,6 +675,9 @@ def test_names_the_place_of_a_value_that_is_no_number(value, make, wine):
         ),
         ({"callback": 3}, "callback=3 must be callable or None"),
         ({"device": "abacus"}, "device='abacus' must be \"auto\" or a PyTorch device"),
+        ({"device": "xla"}, 'device=\'xla\' is not there .*; use "auto" or "cpu"'),
+        ({"warm_start": "no"}, "warm_start='no' .* True or False"),
+        ({"random_state": "x"}, "random_state='x' .* an integer from 0"),
         ({"solver": "subgradient", "weight_penalty": 0}, "weight_penalty=0 leaves the step"),
     ],
 )

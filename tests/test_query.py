@@ -28,6 +28,18 @@ def answers(index: Array, y: Array) -> Pairs:
     return Pairs(index, y[index[:, 0]] == y[index[:, 1]])
 
 
+def test_a_first_look_is_in_units_of_the_median_margin() -> None:
+    """Two clusters that are close and one far away, by which the median score is above 0."""
+    X = np.repeat([0.0, 2.0, 30.0], [42, 42, 16])[:, None] + np.random.default_rng(0).normal(scale=0.1, size=(100, 1))
+    scores = np.sort(View.of_data(X, 3, 0).scores, axis=1)
+    assert np.median(scores) > 0
+    assert np.median(scores[:, -1] - scores[:, -2]) == pytest.approx(1, abs=0.05)
+
+
+def test_a_number_of_clusters_of_numpy_is_a_number(blobs: tuple[Array, Array]) -> None:
+    assert View.of(MaxMarginClustering(np.int64(4)), blobs[0], 0).n_clusters == 4
+
+
 def test_known_closes_what_follows_and_what_was_left_alone() -> None:
     known = Known(Pairs.from_lists([(0, 1)], [(1, 2)]), 5, exclude=[(3, 4)])
     index = np.array([(0, 1), (0, 2), (2, 0), (3, 4), (0, 3), (2, 4)])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pairmargin import MaxMarginClustering, ParquetRows, sample_pairs, stored
@@ -135,12 +137,12 @@ def test_a_model_learns_from_disk_what_it_learns_from_memory(kind: str, tmp_path
 
 
 @pytest.mark.parametrize("kind", ["hdf5", "zarr"])
-@pytest.mark.parametrize("dtype", ["int16", "uint8", "bool", "float16", "float32", "float64", ">f4"])
+@pytest.mark.parametrize("dtype", ["int16", "uint8", "bool", "float16", "float32", "float64", ">f4", ">f8"])
 def test_all_kinds_of_numbers(kind: str, dtype: str, tmp_path: Path) -> None:
     array = (np.arange(60).reshape(20, 3) % 7).astype(dtype)
     rows = stored_rows(real(kind, array, tmp_path))
     found = rows.take(np.array([17, 3]))
-    assert found.dtype == rows.dtype == (np.float64 if dtype == "float64" else np.float32)
+    assert found.dtype == rows.dtype == (np.float64 if dtype in ("float64", ">f8") else np.float32)
     np.testing.assert_array_equal(found, array[[17, 3]].astype(float))
 
 
@@ -264,3 +266,51 @@ def test_what_was_read_of_a_map_is_given_back_and_read_again(tmp_path, mode, mon
     np.testing.assert_array_equal(np.concatenate(held), whole[:2500])
     np.testing.assert_array_equal(rows.take(np.array([2400, 7, 3])), whole[[2400, 7, 3]])
     np.testing.assert_array_equal(np.concatenate(held), whole[:2500])
+
+
+def test_rows_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "few.parquet", np.arange(15.0).reshape(3, 5))
+    rows = ParquetRows(tmp_path / "few.parquet")
+    for row in (-1, 3):
+        with pytest.raises(InvalidDataError, match=f"there is no row {row}; X has 3 rows, counted from 0"):
+            rows.take([0, row])
+
+
+def test_a_row_group_that_is_damaged_is_named_with_its_rows(tmp_path: Path) -> None:
+    path = tmp_path / "large.parquet"
+    write_parquet(path, np.random.default_rng(0).normal(size=(3000, 5)))
+    rows = ParquetRows(path)
+    content = bytearray(path.read_bytes())
+    content[4:400] = bytes(396)
+    path.write_bytes(content)
+    with pytest.raises(InvalidDataError, match=r"rows 0 to \d+ of X cannot be read \(Couldn't deserialize"):
+        rows.read(slice(0, 10))
+
+
+def test_an_array_with_chunks_of_many_sizes_is_in_memory() -> None:
+    """Such as dask's."""
+    assert not is_stored(SimpleNamespace(shape=(10, 2), dtype=np.dtype(float), chunks=((5, 5), (2,))))
+    assert is_stored(SimpleNamespace(shape=(10, 2), dtype=np.dtype(float), chunks=(5, 2)))
+
+
+def test_a_warm_fit_that_is_refused_leaves_the_model_as_it_was() -> None:
+    X, y = clouds()
+    model = MaxMarginClustering(2, n_init=1, batch_size=100, warm_start=True, neighbour_weight=0.0, random_state=0)
+    model.fit(X, pairs=sample_pairs(y, 20, random_state=0))
+    before = {name: np.copy(value) for name, value in vars(model).items() if isinstance(value, np.ndarray)}
+    bad = X.copy()
+    bad[7, 1] = np.nan
+    with pytest.raises(InvalidDataError, match="NaN at row 7, column 1"):
+        model.fit(Chunked(bad), pairs=sample_pairs(y, 20, random_state=0))
+    for name, value in before.items():
+        np.testing.assert_array_equal(getattr(model, name), value, err_msg=name)
+
+
+def test_names_of_columns_are_known_after_a_fit_in_batches() -> None:
+    X, y = clouds()
+    frame = pd.DataFrame(X).rename(columns="c{}".format)
+    model = MaxMarginClustering(2, n_init=1, batch_size=100, random_state=0)
+    model.fit(frame, pairs=sample_pairs(y, 20, random_state=0))
+    assert model.feature_names_in_.tolist() == list(frame)
+    with pytest.raises(InvalidDataError, match="feature names should match"):
+        model.predict(frame[frame.columns[::-1]])

@@ -145,7 +145,7 @@ def test_other_data_answers_or_settings_on_one_process_are_noticed(tmp_path: Pat
     told = run(tmp_path, 2, settings=SETTINGS, differs=True)
     assert len(told) == 2
     for lines in told:
-        for line, what in zip(lines.splitlines(), ("X", "the list of answers", "a setting"), strict=True):
+        for line, what in zip(lines.splitlines(), ("X", "the list of answers", "the setting max_iter"), strict=True):
             assert line.startswith(f"TeamError: {what} of process 1 differs from that of process 0; give every process")
 
 

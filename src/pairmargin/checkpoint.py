@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 from numpy.random import RandomState
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
@@ -23,7 +24,7 @@ from .exceptions import CheckpointError
 from .team import ALONE, Team, chance_of, set_chance
 from .writing import new_file, refusals
 
-FORMAT = "pairmargin checkpoint 1"
+FORMAT = "pairmargin checkpoint 2"
 T = TypeVar("T")
 
 
@@ -98,8 +99,8 @@ class Checkpoint:
         Iterations from one time to the next that a long stage is kept.
     settings : dict
         Of the model. A folder of other settings is refused.
-    content : bytes
-        Data and answers. A folder of other data is refused.
+    content : dict of bytes
+        The data, the answers and what else a fit begins with, by name. A folder of others is refused.
     """
 
     def __init__(
@@ -107,12 +108,12 @@ class Checkpoint:
         folder: str | os.PathLike[str] | None,
         every: int,
         settings: dict[str, Any],
-        content: bytes,
+        content: Mapping[str, bytes],
         team: Team = ALONE,
     ) -> None:
         self.folder, self.every, self.team = None if folder is None else Path(folder), every, team
         if self.folder is not None:
-            self._begin(self.folder, {name: repr(value) for name, value in settings.items()}, content)
+            self._begin(self.folder, {name: _told(value) for name, value in settings.items()}, content)
 
     def stage(self, name: str) -> Keeper:
         """What keeps a stage."""
@@ -141,14 +142,14 @@ class Checkpoint:
         assert self.folder is not None
         return self.folder / f"{name}.safetensors"
 
-    def _begin(self, folder: Path, settings: dict[str, str], content: bytes) -> None:
+    def _begin(self, folder: Path, settings: dict[str, str], content: Mapping[str, bytes]) -> None:
         """Write down whose folder it is, or refuse one that is another fit's."""
         path = folder / "fit.json"
         now = {
             "format": FORMAT,
             "processes": self.team.size,
             "settings": settings,
-            "data": hashlib.sha256(content).hexdigest(),
+            "content": {name: hashlib.sha256(each).hexdigest() for name, each in content.items()},
         }
         if not path.exists():
             self.team.meet()  # nobody looks after the first member has written
@@ -177,6 +178,14 @@ def _differences(then: dict[str, Any], now: dict[str, Any]) -> list[str]:
             found.append(f"it has {name}={then['settings'].get(name)}, now it is {value}")
     if then["processes"] != now["processes"]:
         found.append(f"it has {then['processes']} processes, now there are {now['processes']}")
-    if then["data"] != now["data"]:
-        found.append("its data or its answers are others")
+    for name, content in now["content"].items():
+        if then.get("content", {}).get(name) != content:
+            found.append(f"it does not have the same {name}")
     return found
+
+
+def _told(value: object) -> str:
+    """A setting in words that another process uses too."""
+    if isinstance(value, RandomState):
+        return f"RandomState with {hashlib.sha256(chance_of(value).numpy().tobytes()).hexdigest()[:16]}"
+    return repr(value.item() if isinstance(value, np.generic) else value)

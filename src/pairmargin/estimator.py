@@ -1,4 +1,4 @@
-"""`MaxMarginClustering`: validate, call, store. The only place where scikit-learn and PyTorch meet."""
+"""`MaxMarginClustering`: validate, call, store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from .checkpoint import Checkpoint
 from .enough_memory import check_memory, fit_bytes, told_when_used_up
 from .exceptions import InvalidParameterError
-from .inputs import GAUSSIAN, Input, Rows, Scaling, fingerprint, pieces
+from .inputs import GAUSSIAN, Input, Rows, Scaling, check_stored, fingerprint, pieces
 from .labelling import asked_labels
 from .neighbours import KnownLinks
 from .network import Layer, Network
@@ -62,7 +62,8 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         Units of each sigmoid layer. ``()`` gives the linear method on standardised input.
     visible : {"auto", "binary", "gaussian"}, default="auto"
         Kind of the first RBM's visible units. Binary: X is divided by one number, so that its largest value is at
-        most 1. Gaussian: every column is standardised. "auto" decides from the data, see ``visible_``.
+        most 1, and turned round (1 − x) where most of it is on. Gaussian: every column is standardised, but for
+        principal components, which are divided by one number. "auto" decides from the data, see ``visible_``.
     init : {"consensus", "pairs", "k-means", "random"}, default="consensus"
         Where training starts. "consensus": what many clusterings agree on, of codes shaped by the must-links and of
         graphs of neighbours with the answers in them; the whole network learns it. The others start the head alone:
@@ -119,9 +120,9 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         not looked for again.
     callback : callable, optional
         Called with a dict after every epoch and iteration; ``row["phase"]`` is "pretrain", "screen" for the little
-        training that compares starts, "judge" for that which judges answers, "train", or "revise" where
-        the network is trained again because it had not learned what the answers insist on. If it returns True, training
-        ends, and `fit` with the best network so far.
+        training that compares starts, "judge" for that which judges answers, "train", or "revise" where the network is
+        trained again because it had not learned what the answers insist on. If it returns True in "train" or "revise",
+        `fit` ends with the best network so far; in "screen" and "judge" that one training ends.
     verbose : int, default=0
         1 logs the phases, 2 every tenth iteration, to the logger "pairmargin".
     precision : {"full", "bfloat16"}, default="full"
@@ -294,7 +295,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         data = self._data(X, reset=not warm, stays=self.batch_size is not None)
         check_settings(self.get_params(deep=False), data.shape[0])
         n_clusters = None if self.n_clusters == AUTO else int(self.n_clusters)
-        sizes = layer_sizes(self.hidden_layer_sizes)
+        sizes, device = layer_sizes(self.hidden_layer_sizes), _device(self.device)
         if self.batch_size is None:
             check_memory(fit_bytes(data, sizes if self.device == "cpu" else ()), "this fit")
         given = Pairs.check(pairs, data.shape[0])
@@ -306,23 +307,20 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         rng, team = check_random_state(self.random_state), Team.current()
         team.meet()
         team.same_chance(rng)
-        content = fingerprint(data), pairs.index.tobytes() + pairs.same.tobytes() + pairs.weight.tobytes()
-        alike = {name: value for name, value in self._kept_settings().items() if name not in ("device", "random_state")}
-        team.check_same("a setting", repr(alike).encode())
-        team.check_same("X", content[0])
-        team.check_same("the list of answers", content[1])
-        kept = Checkpoint(self.checkpoint, self.checkpoint_every, self._kept_settings(), b"".join(content), team)
-        device, stages = _device(self.device), Stages(self, rng, team, kept, self._known_links())
+        known = self._known(data.dtype, device, sizes, n_clusters) if warm else None
+        kept = self._checkpoint(data, pairs, known, team)
+        stages = Stages(self, rng, team, kept, self._known_links())
         with _shown(self.verbose), told_when_used_up():
             visible = self.visible if sizes or self.visible != "auto" else GAUSSIAN
             scaling = self._scaling() if warm else Scaling.learn(data, visible)
             x = scaling.apply(data, device, self._narrow)
-            if warm:
-                learned = stages.go_on(x, pairs, self._known(data.dtype, device, sizes, n_clusters))
+            if known is not None:
+                check_stored(data)
+                learned = stages.go_on(x, pairs, known)
             else:
                 learned = stages.learn(x, pairs, sizes, scaling.visible, n_clusters)
+            self._store_labels(learned, x, team)  # which may still fail; then all is as it was
             self._store(scaling, learned)
-            self._store_labels(learned, x, team)
             self._store_trust(learned.trust, given.is_in(pairs))
         return self
 
@@ -391,6 +389,23 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    def _checkpoint(self, data: Any, pairs: Pairs, known: Known | None, team: Team) -> Checkpoint:
+        """What keeps this fit; all members of a team have the same to learn from."""
+        settings = self._kept_settings()
+        if self.checkpoint is None and team.size == 1:
+            return Checkpoint(None, self.checkpoint_every, settings, {}, team)
+        begun = [] if known is None else [tensor.cpu().numpy().tobytes() for tensor in known.network.tensors]
+        content = {
+            "data": fingerprint(data),
+            "answers": pairs.index.tobytes() + pairs.same.tobytes() + pairs.weight.tobytes(),
+            "network to go on from": b"".join(begun),
+        }
+        for name in sorted(settings.keys() - {"device", "random_state"}):
+            team.check_same(f"the setting {name}", repr(settings[name]).encode())
+        team.check_same("X", content["data"])
+        team.check_same("the list of answers", content["answers"])
+        return Checkpoint(self.checkpoint, self.checkpoint_every, settings, content, team)
+
     def _kept_settings(self) -> dict[str, Any]:
         """The settings that decide what comes out."""
         told = {"callback", "verbose", "checkpoint", "checkpoint_every"}
@@ -416,10 +431,10 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             best.append(scores.argmax(1))
             margin.append(margins(scores))
         asked = torch.cat([network.scores(piece) for piece in pieces(x.subset(torch.from_numpy(pairs.points)))])
-        self.labels_ = team.put_together(torch.cat(best), x.shape[0]).cpu().numpy()
-        self.labels_[pairs.points] = asked_labels(asked.cpu().numpy(), pairs, self.answer_price, learned.trust.believed)
-        self.n_clusters_found_ = len(np.unique(self.labels_))
-        self.score_unit_ = median_margin(team.put_together(torch.cat(margin), x.shape[0]))
+        labels = team.put_together(torch.cat(best), x.shape[0]).cpu().numpy()
+        labels[pairs.points] = asked_labels(asked.cpu().numpy(), pairs, self.answer_price, learned.trust.believed)
+        unit = median_margin(team.put_together(torch.cat(margin), x.shape[0]))
+        self.labels_, self.n_clusters_found_, self.score_unit_ = labels, len(np.unique(labels)), unit
 
     def _store_trust(self, trust: Trust, kept: Array) -> None:
         """Keep what there is to say about the answers that were given, of which some were not kept."""
@@ -469,8 +484,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             if isinstance(X, np.ndarray) and X.dtype.kind in "biu":
                 check_memory(X.size * np.dtype(np.float64).itemsize, "X as float64")
             X = validated(self, X, reset=reset, accept_sparse="csr")
-            if not stays or sp.issparse(X):
-                return X
+            return X if not stays or sp.issparse(X) else stored_rows(X)
         source = stored_rows(X)
         check_shape(self, source.shape, reset=reset)
         return source
@@ -493,9 +507,15 @@ def _device(name: str) -> torch.device:
     if name == "auto":
         return torch.accelerator.current_accelerator() or torch.device("cpu")
     try:
-        return torch.device(name)
+        found = torch.device(name)
     except (RuntimeError, TypeError) as error:
         raise InvalidParameterError(f'device={name!r} must be "auto" or a PyTorch device such as "cuda"') from error
+    try:
+        torch.empty(0, device=found)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        why = str(error).partition("\n")[0]
+        raise InvalidParameterError(f'device={name!r} is not there ({why}); use "auto" or "cpu"') from error
+    return found
 
 
 @contextmanager

@@ -8,6 +8,7 @@ docs/design/visible-units.md has the measurements behind both.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
@@ -79,8 +80,9 @@ class DenseInput:
         self.shape = (x.shape[0], x.shape[1])
 
     def rows(self, index: Tensor | slice) -> Tensor:
-        some = self.x[index] if isinstance(index, slice) else self.x.index_select(0, index)  # brackets take 4 times
-        return some.to(self.dtype)
+        if isinstance(index, slice):
+            return self.x[index].to(self.dtype)
+        return self.x.index_select(0, index.to(self.x.device)).to(self.dtype)  # brackets take 4 times as long
 
     def subset(self, index: Tensor) -> Input:
         return DenseInput(self.rows(index), self.narrow)
@@ -251,6 +253,8 @@ def pieces(x: Rows, team: Team = ALONE) -> Iterator[Input]:
             for rows in torch.split(torch.arange(own.start, own.stop, device="cpu"), FEW):
                 yield x.subset(rows)
         return
+    if own.start == own.stop:  # a member that has no rows at all takes part with none
+        yield x.subset(torch.empty(0, dtype=torch.long, device="cpu"))
     start, room = own.start, np.empty((0, x.shape[1]), dtype=x.source.dtype)
     for run in x.source.runs():
         stop = min(run.stop, own.stop)
@@ -343,11 +347,24 @@ def check_finite(X: Any, first_row: int = 0) -> None:
 
 
 def fingerprint(X: Any) -> bytes:
-    """The form of the data and some of its rows: enough to notice that two processes do not have the same."""
-    n = X.shape[0]
-    some = np.unique(np.linspace(0, n - 1, 64).astype(int))
-    rows = X[some].toarray() if hasattr(X, "toarray") else X[some] if isinstance(X, np.ndarray) else X.take(some)
-    return repr((tuple(X.shape), str(X.dtype))).encode() + np.ascontiguousarray(rows).tobytes()
+    """A few bytes that other data do not share; of data that stay on disk, of their form and some of their rows."""
+    arrays: tuple[NDArray[Any], ...]
+    if isinstance(X, np.ndarray):
+        arrays = (X,)
+    elif hasattr(X, "indptr"):
+        arrays = X.data, X.indices, X.indptr
+    else:
+        arrays = (X.take(np.unique(np.linspace(0, X.shape[0] - 1, 64).astype(int))),)
+    found = hashlib.blake2b(repr((tuple(X.shape), str(X.dtype), len(arrays))).encode())
+    for array in arrays:
+        found.update(np.ascontiguousarray(array).data)
+    return found.digest()
+
+
+def check_stored(X: Any) -> None:
+    """Refuse data that stay on disk and hold what is no finite number; those in memory have been looked at."""
+    for run in X.runs() if hasattr(X, "runs") else ():
+        check_finite(X.read(run), first_row=run.start)
 
 
 def first_rows(X: Any, size: int) -> NDArray[Any]:

@@ -119,7 +119,7 @@ def pair_roc(pairs: Pairs | ArrayLike, score: ArrayLike) -> PairRoc:
     >>> pair_roc([True, True, False, False], score=[0.9, 0.4, 0.5, 0.1]).auc
     0.75
     """
-    # By their attributes, because this module imports nothing of ours.
+    # By their attributes: this module needs no `Pairs`.
     same, weight = np.asarray(getattr(pairs, "same", pairs)), getattr(pairs, "weight", None)
     _check_same(same)
     values = _check_score(score, len(same))

@@ -6,7 +6,6 @@ all with all, takes 200 s (docs/design/neighbours-and-balance.md).
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from sklearn.neighbors import NearestNeighbors
 
+from .inputs import fingerprint
 from .pairs.arithmetic import link_graph
 
 Array = NDArray[Any]
@@ -45,7 +45,7 @@ class KnownLinks:
 
     def among(self, points: Any, n_neighbors: int) -> Array:
         """Every point with each of its nearest neighbours, once, (≤ n·n_neighbors, 2)."""
-        asked = _content(points), n_neighbors
+        asked = fingerprint(points), n_neighbors
         if asked != self._of:
             self._of, self._links = asked, neighbour_links(nearest_neighbours(points, n_neighbors)[1])
         return self._links
@@ -64,15 +64,6 @@ def side_by_side(links: Array, n: int) -> Array:
     place = np.empty(n, dtype=np.int64)
     place[reverse_cuthill_mckee(link_graph(links, n), symmetric_mode=True)] = np.arange(n)
     return np.asarray(links[np.argsort(place[links].min(1), kind="stable")])
-
-
-def _content(points: Any) -> bytes:
-    """Points as a few bytes that no others share."""
-    arrays = (points.data, points.indices, points.indptr) if hasattr(points, "indptr") else (points,)  # sparse, or not
-    content = hashlib.blake2b(repr((points.shape, str(points.dtype), len(arrays))).encode())
-    for array in arrays:
-        content.update(np.ascontiguousarray(array).data)
-    return content.digest()
 
 
 def _by_index(points: Array, k: int) -> tuple[Array, Array]:

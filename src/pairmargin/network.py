@@ -22,7 +22,7 @@ from .inputs import Input
 
 @dataclass
 class Layer:
-    """One logistic layer: θ_l without and with the row that [x, 1] adds."""
+    """One logistic layer: θ_l, and the row that [x, 1] adds to it."""
 
     weight: Tensor  # (inputs, units)
     bias: Tensor  # (units,)

@@ -99,11 +99,12 @@ class Problem:
 
         ``links`` (l, 2) are neighbours; ``shares`` (K,) are needed only if balance has a price.
         """
-        same = torch.as_tensor(pairs.same.copy(), device=like.device)
-        weight = torch.as_tensor(pairs.weight.copy(), dtype=like.dtype, device=like.device)
-        for kind in (same, ~same):
+        shares_of_kind = pairs.weight.copy()
+        for kind in (pairs.same, ~pairs.same):
             if kind.any():
-                weight[kind] /= weight[kind].sum()  # 1/n⁺ and 1/n⁻ of (8a), (8b)
+                shares_of_kind[kind] /= shares_of_kind[kind].sum()  # 1/n⁺ and 1/n⁻ of (8a), (8b)
+        same = torch.as_tensor(pairs.same.copy(), device=like.device)
+        weight = torch.as_tensor(shares_of_kind, dtype=like.dtype, device=like.device)
         index = torch.from_numpy(pairs.index.copy())
         is_free = torch.ones(n_samples, dtype=torch.bool, device="cpu")
         is_free[index.flatten()] = False
@@ -163,7 +164,7 @@ def pair_margins(scores: Tensor, index: Tensor) -> Tensor:
 
 
 def objective(scores: Tensor, problem: Problem, squared_norm: Tensor) -> Terms:
-    """The terms, differentiable with respect to the scores and the squared norm of the head."""
+    """The terms, differentiable with respect to the scores and the squared norm of the head: what tests go by."""
     norm = 0.5 * problem.prices.weight_penalty * squared_norm  # λ/2 ‖W‖²
     if scores.shape[1] < 2:  # with one cluster there is nothing to choose, so no hinge
         zero = norm.new_zeros(())

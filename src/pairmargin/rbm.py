@@ -72,7 +72,7 @@ class RBM:
         return drive.sigmoid_() if self.visible == BINARY else drive
 
     def free_energy(self, visible: Tensor) -> Tensor:
-        """−log of the unnormalised probability of v, the hidden units summed out."""
+        """−log of the unnormalised probability of v, the hidden units summed out: what tests go by."""
         hidden = softplus(torch.addmm(self.hidden_bias, visible, self.weight)).sum(1)
         if self.visible == BINARY:
             return -(visible @ self.visible_bias) - hidden

@@ -9,6 +9,8 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -45,8 +47,14 @@ def is_stored(X: Any) -> bool:
     """Whether X is an array that is on disk: an HDF5 dataset, a Zarr array, `ParquetRows`."""
     return isinstance(X, ParquetRows) or (
         not isinstance(X, np.ndarray)
-        and (_is_closed(X) or all(hasattr(X, name) for name in ("shape", "dtype", "chunks")))
+        and (_is_closed(X) or (all(hasattr(X, name) for name in ("shape", "dtype")) and _is_chunked(X)))
     )
+
+
+def _is_chunked(X: Any) -> bool:
+    """Whether X has chunks of one size each, as arrays on disk have; those of others, such as dask's, are in memory."""
+    chunks = getattr(X, "chunks", ())
+    return hasattr(X, "chunks") and (chunks is None or all(isinstance(size, Integral) for size in chunks))
 
 
 def _is_closed(X: Any) -> bool:
@@ -69,7 +77,8 @@ def _working_type(dtype: Any) -> np.dtype[Any]:
     """What numbers of a type are worked with as."""
     if np.dtype(dtype).kind not in "fiub":
         raise InvalidDataError(f"X holds {dtype}, not numbers; convert it to float32")
-    return np.dtype(np.float64 if np.dtype(dtype) == np.float64 else np.float32)
+    is_wide = np.dtype(dtype).kind == "f" and np.dtype(dtype).itemsize >= 8
+    return np.dtype(np.float64 if is_wide else np.float32)
 
 
 def _cut(n: int, length: int) -> list[slice]:
@@ -147,15 +156,23 @@ class ChunkedRows:
         return _cut(self.shape[0], together[0] * max(RUN // (together[0] * row), 1))
 
     def read(self, run: slice) -> Array:
-        try:
+        with _damage_named(run):
             return np.asarray(self.array[run], dtype=self.dtype)
-        except (OSError, RuntimeError, ValueError) as error:  # of h5py, of zarr and its codecs
-            raise InvalidDataError(
-                f"rows {run.start} to {run.stop - 1} of X cannot be read ({error}); write the file again"
-            ) from error
 
     def take(self, rows: Array) -> Array:
         return _by_runs(self, rows)
+
+
+@contextmanager
+def _damage_named(run: slice) -> Iterator[None]:
+    """Say which rows of a damaged file cannot be read."""
+    try:
+        yield
+    except (OSError, RuntimeError, ValueError) as error:  # of h5py, of zarr and its codecs, of pyarrow
+        why = " ".join(str(error).split())
+        raise InvalidDataError(
+            f"rows {run.start} to {run.stop - 1} of X cannot be read ({why}); write the file again"
+        ) from error
 
 
 class ParquetRows:
@@ -219,7 +236,8 @@ class ParquetRows:
         for (file, group), start, stop in zip(self._groups, self._starts[:-1], self._starts[1:], strict=True):
             first, last = max(start, run.start), min(stop, run.stop)
             if first < last:
-                table = file.read_row_group(group, columns=self.columns)
+                with _damage_named(slice(first, last)):
+                    table = file.read_row_group(group, columns=self.columns)
                 for place, column in enumerate(table.columns):
                     found[first - run.start : last - run.start, place] = column.to_numpy()[first - start : last - start]
         return found
@@ -249,6 +267,9 @@ class ParquetRows:
 
 def _by_runs(source: StoredRows, rows: Array) -> Array:
     """Some rows of what is best read in runs: each run that has some of them, once."""
+    beyond = (rows < 0) | (rows >= source.shape[0])
+    if beyond.any():
+        raise InvalidDataError(f"there is no row {rows[beyond][0]}; X has {source.shape[0]} rows, counted from 0")
     found = np.empty((len(rows), source.shape[1]), dtype=source.dtype)
     order = np.argsort(rows, kind="stable")
     rising = rows[order]

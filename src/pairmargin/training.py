@@ -110,8 +110,9 @@ def train_in_batches(network: Network, batches: Batches, steps: Steps, watch: Wa
     """
     began, team = time.perf_counter(), watch.team
     course = Course(network, steps, watch, PATIENT_PASSES, batches.generator)
-    passes = range(course.iteration + 1, watch.max_iter + 1) if watch.max_iter else [0]  # 0 is the start, without steps
-    for epoch in passes:
+    n_answers = batches.problem.n_answers
+    is_known = course.history or (n_answers and watch.max_iter)  # else it is looked at first, without steps
+    for epoch in range(course.iteration + 1 if is_known else 0, watch.max_iter + 1):
         rows: History = []
         occupied = torch.zeros(len(network.head), dtype=torch.long, device="cpu")
         for x, problem in batches:
@@ -122,7 +123,8 @@ def train_in_batches(network: Network, batches: Batches, steps: Steps, watch: Wa
             if epoch:
                 course.n_steps += 1
                 steps(_gradients(network, x, step, problem, team), course.n_steps)
-        if course.is_over(_pass(rows, occupied, time.perf_counter() - began, team)):
+        row = _pass(rows, occupied, time.perf_counter() - began, team)
+        if course.gives_up(row, n_answers) or course.is_over(row):
             break
         course.keep()
     return course.end()
@@ -170,10 +172,7 @@ def train(network: Network, x: Input, problem: Problem, steps: Steps, watch: Wat
         scores = team.put_together(network.scores(part), x.shape[0])  # line 6
         terms, violated, step = objective_and_subgradient(scores, problem, network.squared_norm)  # line 7
         row = _row(iteration, terms, violated, scores, time.perf_counter() - began)
-        first = course.history[:1]
-        if not problem.n_answers and first and row["occupied_clusters"] < first[0]["occupied_clusters"]:
-            break  # with no answers, only the start knows how many clusters there are
-        if course.is_over(row) or iteration == watch.max_iter:  # line 5
+        if course.gives_up(row, problem.n_answers) or course.is_over(row) or iteration == watch.max_iter:  # line 5
             break
         steps(_gradients(network, part, step[own], problem, team), iteration + 1)  # lines 8 to 11
         course.n_steps += 1
@@ -199,6 +198,11 @@ class Course:
     def iteration(self) -> int:
         """The last one that the history tells of."""
         return int(self.history[-1]["iteration"]) if self.history else 0
+
+    def gives_up(self, row: dict[str, Any], n_answers: int) -> bool:
+        """Whether a cluster of the start has emptied; with no answers, only the start knows how many there are."""
+        first = self.history[:1]
+        return not n_answers and bool(first) and row["occupied_clusters"] < first[0]["occupied_clusters"]
 
     def is_over(self, row: dict[str, Any]) -> bool:
         """Write a row down; whether the objective has not fallen for too long, or someone wants an end."""

@@ -76,6 +76,11 @@ SETTINGS: Rules = {
     "weight_decay": NOT_NEGATIVE,
     "answer_price": NOT_NEGATIVE,
     "robust": ("True or False", lambda v: isinstance(v, (bool, np.bool_))),
+    "warm_start": ("True or False", lambda v: isinstance(v, (bool, np.bool_))),
+    "random_state": (
+        "an integer from 0 to 2**32 - 1, a RandomState, or None",
+        lambda v: v is None or isinstance(v, np.random.RandomState) or (_is_integer(v) and 0 <= v < 2**32),
+    ),
     "batch_size": ("an integer, 1 or more, or None", lambda v: v is None or integer(1)[1](v)),
     "checkpoint": ("a path or None", lambda v: v is None or isinstance(v, (str, os.PathLike))),
     "checkpoint_every": integer(1),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
@@ -21,7 +22,7 @@ from ..graph import neighbour_graph
 from ..inputs import Input, Scaling
 from ..kmeans import kmeans
 from ..start import code_spread, nearest_mean_head
-from ..trust import USUAL_SHARPNESS, chances, median_margin
+from ..trust import USUAL_SHARPNESS, chances
 from ..validation import checked_points
 
 Array = NDArray[Any]
@@ -66,9 +67,9 @@ class View:
         """
         wanted = getattr(model, "n_clusters", None)
         if not hasattr(model, "head_coef_"):
-            return cls.of_data(X, wanted if isinstance(wanted, int) else USUAL_CLUSTERS, random_state)
+            return cls.of_data(X, int(wanted) if isinstance(wanted, Integral) else USUAL_CLUSTERS, random_state)
         scores = model.decision_function(X) / model.score_unit_
-        n_clusters = wanted if isinstance(wanted, int) else scores.shape[1]
+        n_clusters = int(wanted) if isinstance(wanted, Integral) else scores.shape[1]
         return cls(model.transform(X), scores, chances(scores, model.sharpness_), n_clusters)
 
     @classmethod
@@ -85,8 +86,7 @@ class View:
         with threadpool_limits(1):
             labels = kmeans(codes, min(n_clusters, len(np.unique(codes, axis=0))), rng, n_init=3).labels
         head, bias = nearest_mean_head(codes, labels)
-        scores = codes @ head.T + bias
-        scores /= median_margin(torch.from_numpy(scores))
+        scores = codes @ head.T + bias  # in units of their median margin, as such a head is
         return cls(codes, scores, chances(scores, USUAL_SHARPNESS), n_clusters)
 
     @cached_property
