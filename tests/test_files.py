@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -151,6 +152,31 @@ def test_fingerprints(tmp_path):
     assert fingerprint(tmp_path)["sha256"] == first
     path.rename(tmp_path / "b.txt")
     assert fingerprint(tmp_path)["sha256"] != first
+
+
+def test_the_fingerprint_of_a_folder_is_that_of_what_becomes_items(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a-b").mkdir()
+    for name in ("a-b/x.txt", "a/x.txt", "B.PNG"):
+        (tmp_path / name).write_text(name)
+    stored = hashlib.sha256()  # as sessions of before have it
+    for name in ("B.PNG", "a/x.txt", "a-b/x.txt"):
+        stored.update(f"{name}\0{hashlib.sha256(name.encode()).hexdigest()}\n".encode())
+    assert fingerprint(tmp_path)["sha256"] == stored.hexdigest()
+    (tmp_path / ".DS_Store").write_bytes(b"\0\1")
+    (tmp_path / "a" / "Thumbs.db").write_bytes(b"\0\1")
+    assert fingerprint(tmp_path) == {"path": str(tmp_path), "bytes": 21, "sha256": stored.hexdigest()}
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="needs links")
+def test_a_fingerprint_takes_nothing_from_outside_of_the_folder(tmp_path):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.txt").write_text("a")
+    before = fingerprint(folder)
+    (tmp_path / "secret.txt").write_text("secret")
+    (folder / "leak.txt").symlink_to(tmp_path / "secret.txt")
+    assert fingerprint(folder) == before
 
 
 # Labels

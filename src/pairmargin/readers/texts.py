@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from ..exceptions import InvalidDataError, InvalidParameterError
 from ..extras import need
 from .columns import texts_of
-from .folders import find_files, folder_labels, relative
+from .folders import TEXTS, find_files, folder_labels, relative
 from .parts import (
     Array,
     Options,
@@ -33,7 +33,6 @@ from .parts import (
 from .table_files import check_names, check_needed, in_pieces, open_table
 from .tables import ids_and_truth, writing
 
-ENDINGS = (".txt",)
 WORDS = 20_000  # most words of the vocabulary; with 200 components they take 16 MB
 COMPONENTS = 200
 SENTENCE_MODEL = "all-MiniLM-L6-v2"
@@ -219,7 +218,7 @@ def _texts_of_table(
 def _texts_of_folder(path: Path, rows: int | None, truth: str | None, options: Options) -> Iterator[Part]:
     encoding = options.get("encoding") or "utf-8"
     check_encoding(encoding)
-    paths, notes = find_files(path, ENDINGS)
+    paths, notes = find_files(path, TEXTS)
     if not paths:
         raise InvalidDataError(f"the folder {path.name} has no files that end in .txt; pass another one")
     for span in spans(len(paths), rows):
