@@ -115,6 +115,18 @@ def test_what_is_wrong_is_said_with_its_line(read, content, message):
         read(content)
 
 
+def test_a_bad_byte_far_into_the_file_is_said_with_its_line(read):
+    content = b"a,b,same\n" + b"ann,bob,yes\n" * 100_000  # more than is looked at to find out how it is written
+    with pytest.raises(InvalidPairsError, match=r"answers\.csv is not in utf-8: byte .* \(0xe9\), on line 100002, "):
+        read(content + b"ann,ren\xe9,no\n")
+
+
+def test_a_quote_that_is_not_closed_is_said_with_its_line(read):
+    content = 'a,b,same\nann,bob,yes\n"ann,bob,yes\n' + "ann,bob,yes\n" * 12_000
+    with pytest.raises(InvalidPairsError, match=r"answers\.csv cannot be read after line 2 .*is a quote not closed\?"):
+        read(content)
+
+
 def test_a_wrong_id_in_a_file_without_lines_is_said_with_its_row(tmp_path):
     path = save_by_name(
         pa.table({"a": ["ann", "ann"], "b": ["bob", "cyd"], "same": [True, False]}), tmp_path / "x.parquet"
