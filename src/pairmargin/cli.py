@@ -81,9 +81,7 @@ app.add_typer(cli_experiment.app, name="experiment")
 def _complain(line: str) -> None:
     if os.environ.get("RANK", "0") != "0":  # of several processes, the first one speaks
         return
-    from rich.console import Console
-
-    Console(stderr=True).print(line, style="red", markup=False, highlight=False, soft_wrap=True)
+    cli_files._console(stderr=True).print(line, style="red")
 
 
 def _show_version(wanted: bool) -> None:
