@@ -99,6 +99,7 @@ def test_encodings_and_blanks(read):
         ),
         ("a,b,same\nANN,bob,yes\n", r"'ANN' is not the id of an item \(did you mean 'ann'\?\); correct it"),
         ("a,b,same\nann,xyzzy,yes\n", r"'xyzzy' is not the id of an item; correct it"),
+        ("a,b,same\n0_0,1,yes\n", r"line 2 of answers\.csv: '0_0' is not the id of an item; correct it"),
         ("a,b,same\nann,,yes\n", r"line 2 of answers\.csv: has no b; give the ids of two items"),
         ("a,b,same\nann,ann,yes\n", r"line 2 of answers\.csv: \(0, 0\) pairs a row with itself"),
         ("a,b,same\nann,bob,perhaps\n", r"line 2 of answers\.csv: 'perhaps' is no answer; use true or false"),
