@@ -491,6 +491,21 @@ def test_bars_follow_the_phases():
     ]
 
 
+def test_a_bar_does_not_pass_its_end_when_starts_are_trained_to_the_end():
+    bars = Progress(disable=True)
+    draw = cli_progress._Drawer(bars, cli_progress._steps(MaxMarginClustering(3, n_init=2, max_iter=30)))
+    ends = []
+    for _ in range(52 + 31 + 1):  # 25 iterations and the first row of each, one of them to the end, and then the other
+        draw({"phase": "screen", "iteration": 0, "objective": 0.5})
+        (task,) = bars.tasks
+        assert task.completed <= task.total
+        ends.append(task.fields["steps"])
+    assert [ends[51], ends[52], ends[82], ends[83]] == ["52/52", "53/83", "83/83", "84/114"]
+    draw({"phase": "judge", "iteration": 0, "objective": 0.5})
+    draw({"phase": "screen", "iteration": 0, "objective": 0.5})
+    assert bars.tasks[0].total == 52
+
+
 def test_bars_are_drawn_on_a_terminal_alone():
     for is_terminal in (True, False):
         screen = StringIO()
