@@ -270,6 +270,20 @@ def test_pieces_are_the_whole(folder, model, tmp_path, monkeypatch):
     assert (tmp_path / "pieces.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
+def test_notes_of_pieces_add_up(folder, model, tmp_path, monkeypatch):
+    lines = (folder / "flowers.csv").read_text().splitlines()
+    for k in (3, 60, 61, 149):
+        name, _, *rest = lines[k].split(",")
+        lines[k] = ",".join([name, "", *rest])
+    (tmp_path / "gaps.csv").write_text("\n".join([lines[0] + ",new", *(f"{line},1" for line in lines[1:])]))
+    _, whole = predict_file(model, tmp_path / "gaps.csv", tmp_path / "new.csv")
+    monkeypatch.setattr("pairmargin.files.predicting.ROWS", 40)
+    _, pieces = predict_file(model, tmp_path / "gaps.csv", tmp_path / "new.csv")
+    assert pieces == whole
+    assert len(whole) == 2
+    assert ": 4 missing values filled in with the median, " in whole[1]
+
+
 def test_a_file_that_fails_half_way_leaves_nothing(folder, model, tmp_path, monkeypatch):
     lines = (folder / "flowers.csv").read_text().splitlines()
     lines[100] = "f99,1,2,3"

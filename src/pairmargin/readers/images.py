@@ -14,7 +14,7 @@ import numpy as np
 from ..exceptions import InvalidDataError
 from ..extras import need
 from .folders import IMAGES, find_files, folder_labels, relative
-from .parts import Array, Options, Part, State, counted, listed, spans
+from .parts import Array, Count, Options, Part, State, spans
 
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP")  # whatever a file calls itself, no other decoder touches it
 SIZE = 32
@@ -71,7 +71,7 @@ class ImageMaker:
                 refused[relative(path, folder)] = str(error)
         ids = [relative(path, folder) for path in read]
         told = [f"{name} ({why})" for name, why in refused.items()]
-        notes = [f"{counted(len(told), 'image')} skipped: {listed(told, 20)}."] if told else []
+        notes: list[str] = [Count.of("", len(told), "image", " skipped: ", told)] if told else []
         part = Part(ids, features[: len(read)], list(map(str, read)), folder_labels(read, self.truth), notes)
         return part, next(iter(told), "")
 

@@ -21,6 +21,7 @@ from .columns import texts_of
 from .folders import TEXTS, find_files, folder_labels, relative
 from .parts import (
     Array,
+    Count,
     Options,
     Part,
     State,
@@ -161,7 +162,7 @@ class TextMaker:
         features = self.embedding.apply(list(raw.faces))
         notes, empty = list(raw.notes), int((~features.any(axis=1)).sum())
         if empty:
-            notes.append(f"{counted(empty, 'text')} without a known word: all zeros.")
+            notes.append(Count.of("", empty, "text", " without a known word: all zeros"))
         return raw._replace(features=features, notes=notes)
 
     def state(self) -> State:
