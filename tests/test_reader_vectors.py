@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -152,6 +154,16 @@ def test_indices_outside_of_a_sparse_matrix_of_matlab_are_refused(tmp_path):
     scipy.io.savemat(tmp_path / "x.mat", {"x": bad})
     with pytest.raises(InvalidDataError, match=r"x\.mat is damaged .*ind"):
         read_items(tmp_path / "x.mat")
+
+
+def test_indices_outside_of_a_sparse_matrix_of_cells_are_refused(tmp_path, monkeypatch):
+    h5py, bad = pytest.importorskip("h5py"), sp.csr_array(np.eye(5))
+    bad.indices[2] = 5
+    cells = SimpleNamespace(X=bad, obs=pd.DataFrame(index=list("abcde")), obs_names=list("abcde"))
+    monkeypatch.setitem(sys.modules, "anndata", SimpleNamespace(read_h5ad=lambda path: cells))
+    h5py.File(tmp_path / "x.h5ad", "w").close()
+    with pytest.raises(InvalidDataError, match=r"x\.h5ad is damaged .*ind"):
+        read_items(tmp_path / "x.h5ad")
 
 
 class Trap:
