@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from functools import partial
@@ -140,6 +141,24 @@ def test_interrupt_ends_with_130_and_a_short_line(tmp_path: Path, monkeypatch: p
     assert code == 130
     assert said.endswith("Stopped.\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_every_process_of_several_tells_its_own_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = "predict", tmp_path / "m", tmp_path / "x.csv", "--out", tmp_path / "out"
+    code, said = run(*wrong)
+    assert code == 2
+    monkeypatch.setenv("RANK", "1")
+    assert run(*wrong) == (2, said.replace("Error: ", "Error: process 1: "))
+    assert json.loads(run(*wrong, "--json")[1])["error"].startswith("process 1: ")
+
+
+def test_one_process_of_several_says_that_all_were_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "draw", interrupted)
+    monkeypatch.setenv("RANK", "1")
+    assert run("demo", "--out", tmp_path) == (130, "")
 
 
 def test_error_that_is_not_ours_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from sklearn.datasets import load_iris
 from typer.testing import CliRunner, Result
 
 import pairmargin
-from pairmargin import MaxMarginClustering, cli, cli_progress, sample_pairs
+from pairmargin import MaxMarginClustering, cli, cli_files, cli_progress, sample_pairs
 from pairmargin.files import outputs
 
 OUTPUTS = ["labels.csv", "model.safetensors", "report.html", "run.json"]
@@ -182,6 +182,36 @@ def test_warnings_are_lines(tmp_path):
     assert result.stderr.count("\n") == 1
     told = run("fit", data, "--pairs", answers, "--clusters", "3", "--out", tmp_path / "out", "--json").stderr
     assert [json.loads(line).get("warning") for line in told.splitlines()][-1] == result.stderr[9:-1]
+
+
+def test_warnings_are_told_before_an_error_that_they_explain(iris, model, tmp_path):
+    fewer = (iris / "flowers.csv").read_text(encoding="utf-8").splitlines()[:10]
+    changed = write(tmp_path / "flowers.csv", *fewer)
+    result = run("evaluate", model, changed, "--pairs", iris / "held-out.csv")
+    warning, error = result.stderr.splitlines()
+    assert warning.startswith("Warning: flowers.csv has changed since the model was fitted on it")
+    assert error.startswith("Error: ")
+    assert result.exit_code == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+@pytest.mark.usefixtures("quick")
+def test_names_of_files_and_columns_cannot_steer_the_terminal(tmp_path):
+    data, answers = write_clouds(tmp_path, 40)
+    lines = data.read_text().splitlines()
+    lines = [lines[0] + ",w\x1b]0;title\x07", *(f"{line},{k} words" for k, line in enumerate(lines[1:]))]
+    odd = write(tmp_path / "da\x1b[2Jta.csv", *lines)
+    good = run("fit", odd, "--pairs", answers, "--clusters", "2", "--out", tmp_path / "o\x9but")
+    bad = run("fit", odd, "--pairs", write(tmp_path / "b\x1bad.csv", "a,b"), "--clusters", "2")
+    assert (good.exit_code, bad.exit_code) == (0, 2)
+    for mark in ("da\ufffd[2Jta.csv", "w\ufffd]0;title\ufffd", "o\ufffdut"):
+        assert mark in good.stdout
+    assert "b\ufffdad.csv has no column same" in bad.stderr
+    assert not set("\x07\x1b\x9b") & set(good.output + bad.output)
+
+
+def test_a_name_that_is_not_utf_8_is_told_all_the_same():
+    assert cli_files._plain("caf\udce9\r.txt\tx\n") == "caf\ufffd\ufffd.txt\tx\n"
 
 
 def test_help_of_the_commands_names_their_options():
@@ -459,6 +489,21 @@ def test_bars_follow_the_phases():
         ("Training", 2, 31, "objective 0.4000"),
         ("Labelling", 0, None, ""),
     ]
+
+
+def test_a_bar_does_not_pass_its_end_when_starts_are_trained_to_the_end():
+    bars = Progress(disable=True)
+    draw = cli_progress._Drawer(bars, cli_progress._steps(MaxMarginClustering(3, n_init=2, max_iter=30)))
+    ends = []
+    for _ in range(52 + 31 + 1):  # 25 iterations and the first row of each, one of them to the end, and then the other
+        draw({"phase": "screen", "iteration": 0, "objective": 0.5})
+        (task,) = bars.tasks
+        assert task.completed <= task.total
+        ends.append(task.fields["steps"])
+    assert [ends[51], ends[52], ends[82], ends[83]] == ["52/52", "53/83", "83/83", "84/114"]
+    draw({"phase": "judge", "iteration": 0, "objective": 0.5})
+    draw({"phase": "screen", "iteration": 0, "objective": 0.5})
+    assert bars.tasks[0].total == 52
 
 
 def test_bars_are_drawn_on_a_terminal_alone():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -153,6 +154,31 @@ def test_fingerprints(tmp_path):
     assert fingerprint(tmp_path)["sha256"] != first
 
 
+def test_the_fingerprint_of_a_folder_is_that_of_what_becomes_items(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a-b").mkdir()
+    for name in ("a-b/x.txt", "a/x.txt", "B.PNG"):
+        (tmp_path / name).write_text(name)
+    stored = hashlib.sha256()  # as sessions of before have it
+    for name in ("B.PNG", "a/x.txt", "a-b/x.txt"):
+        stored.update(f"{name}\0{hashlib.sha256(name.encode()).hexdigest()}\n".encode())
+    assert fingerprint(tmp_path)["sha256"] == stored.hexdigest()
+    (tmp_path / ".DS_Store").write_bytes(b"\0\1")
+    (tmp_path / "a" / "Thumbs.db").write_bytes(b"\0\1")
+    assert fingerprint(tmp_path) == {"path": str(tmp_path), "bytes": 21, "sha256": stored.hexdigest()}
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="needs links")
+def test_a_fingerprint_takes_nothing_from_outside_of_the_folder(tmp_path):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    (folder / "a.txt").write_text("a")
+    before = fingerprint(folder)
+    (tmp_path / "secret.txt").write_text("secret")
+    (folder / "leak.txt").symlink_to(tmp_path / "secret.txt")
+    assert fingerprint(folder) == before
+
+
 # Labels
 
 
@@ -242,6 +268,20 @@ def test_pieces_are_the_whole(folder, model, tmp_path, monkeypatch):
     predict_file(model, folder / "flowers.csv", tmp_path / "pieces.csv", on_items=counts.append)
     assert counts == [40, 80, 120, 150]
     assert (tmp_path / "pieces.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+def test_notes_of_pieces_add_up(folder, model, tmp_path, monkeypatch):
+    lines = (folder / "flowers.csv").read_text().splitlines()
+    for k in (3, 60, 61, 149):
+        name, _, *rest = lines[k].split(",")
+        lines[k] = ",".join([name, "", *rest])
+    (tmp_path / "gaps.csv").write_text("\n".join([lines[0] + ",new", *(f"{line},1" for line in lines[1:])]))
+    _, whole = predict_file(model, tmp_path / "gaps.csv", tmp_path / "new.csv")
+    monkeypatch.setattr("pairmargin.files.predicting.ROWS", 40)
+    _, pieces = predict_file(model, tmp_path / "gaps.csv", tmp_path / "new.csv")
+    assert pieces == whole
+    assert len(whole) == 2
+    assert ": 4 missing values filled in with the median, " in whole[1]
 
 
 def test_a_file_that_fails_half_way_leaves_nothing(folder, model, tmp_path, monkeypatch):

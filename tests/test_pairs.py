@@ -396,6 +396,8 @@ def test_csv_is_what_people_expect(tmp_path):
         ("a;b;same\n1;2;true\n", r"odd\{\}.csv has no column a, b, same; its columns are \['a;b;same'\]"),
         ("a,b,same\n1,2,yes\n\n1,3,maybe\n", r"line 4 of odd\{\}.csv: 'maybe' is no answer"),
         ("a,b,same\n1,2,yes\nx,3,no\n", r"line 3 of odd\{\}.csv: \('x', 3\) should be two whole numbers"),
+        ("a,b,same\n1,2,yes\n1_0,3,no\n", r"line 3 of odd\{\}.csv: \('1_0', 3\) should be two whole numbers"),
+        ("a,b,same,weight\n1,2,yes,1_0\n", r"line 2 of odd\{\}.csv: '1_0' is no weight"),
         ("a,b,same\n1,2,yes\n4,4,no\n", r"line 3 of odd\{\}.csv: \(4, 4\) pairs a row with itself"),
         ("a,b,same\n1\n", r"line 2 of odd\{\}.csv: \(1, None\) should be two whole numbers"),
         ("a,b,same,weight\n1,2,yes,heavy\n", r"line 2 of odd\{\}.csv: 'heavy' is no weight"),

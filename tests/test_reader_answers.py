@@ -99,6 +99,7 @@ def test_encodings_and_blanks(read):
         ),
         ("a,b,same\nANN,bob,yes\n", r"'ANN' is not the id of an item \(did you mean 'ann'\?\); correct it"),
         ("a,b,same\nann,xyzzy,yes\n", r"'xyzzy' is not the id of an item; correct it"),
+        ("a,b,same\n0_0,1,yes\n", r"line 2 of answers\.csv: '0_0' is not the id of an item; correct it"),
         ("a,b,same\nann,,yes\n", r"line 2 of answers\.csv: has no b; give the ids of two items"),
         ("a,b,same\nann,ann,yes\n", r"line 2 of answers\.csv: \(0, 0\) pairs a row with itself"),
         ("a,b,same\nann,bob,perhaps\n", r"line 2 of answers\.csv: 'perhaps' is no answer; use true or false"),
@@ -112,6 +113,18 @@ def test_encodings_and_blanks(read):
 )
 def test_what_is_wrong_is_said_with_its_line(read, content, message):
     with pytest.raises(InvalidPairsError, match=message):
+        read(content)
+
+
+def test_a_bad_byte_far_into_the_file_is_said_with_its_line(read):
+    content = b"a,b,same\n" + b"ann,bob,yes\n" * 100_000  # more than is looked at to find out how it is written
+    with pytest.raises(InvalidPairsError, match=r"answers\.csv is not in utf-8: byte .* \(0xe9\), on line 100002, "):
+        read(content + b"ann,ren\xe9,no\n")
+
+
+def test_a_quote_that_is_not_closed_is_said_with_its_line(read):
+    content = 'a,b,same\nann,bob,yes\n"ann,bob,yes\n' + "ann,bob,yes\n" * 12_000
+    with pytest.raises(InvalidPairsError, match=r"answers\.csv cannot be read after line 2 .*is a quote not closed\?"):
         read(content)
 
 

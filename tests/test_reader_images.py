@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import pickle
 import struct
 import zlib
 
@@ -12,6 +13,7 @@ import pytest
 
 from pairmargin import InvalidDataError, read_items
 from pairmargin.readers.images import MOST_PIXELS
+from pairmargin.readers.parts import add_notes
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -92,6 +94,19 @@ def test_pieces_without_a_single_image_are_left_out(folder):
     assert "3 images skipped: d0.png (not an image)" in pieces[0].notes[0]
     assert [len(piece.notes) for piece in recipe.batches(folder, rows=2)] == [0, 2]
     assert [name for piece in recipe.batches(folder, rows=1) for name in piece.ids] == ["a.png", "b/c.png", "d.png"]
+
+
+def test_images_that_are_skipped_in_pieces_are_counted_together(folder):
+    recipe, total = read_items(folder).recipe, {}
+    for k in range(30):
+        (folder / f"d{k:02}.png").write_text("hello")
+        save(folder / f"d{k:02}e.png", np.zeros((4, 4)))
+    for piece in recipe.batches(folder, rows=4):
+        add_notes(total, pickle.loads(pickle.dumps(piece.notes)))
+    assert list(total.values()) == recipe.read(folder).notes
+    (note,) = total.values()
+    assert note.startswith("30 images skipped: d00.png (not an image), d01.png (not an image), ")
+    assert note.endswith(", d19.png (not an image) and 10 more.")
 
 
 def test_other_formats_are_never_decoded(tmp_path):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import zipfile
 
 import numpy as np
 import pytest
 
-from pairmargin import InvalidDataError, InvalidParameterError, read_items
+from pairmargin import InvalidDataError, InvalidParameterError, NotEnoughMemoryError, enough_memory, read_items
+from pairmargin.readers import table_files
 
 pa = pytest.importorskip("pyarrow")
 csv, feather, parquet = (pytest.importorskip(f"pyarrow.{name}") for name in ("csv", "feather", "parquet"))
@@ -199,6 +201,42 @@ def test_a_sheet_with_gaps_and_mixed_cells(tmp_path):
     items = read_items(tmp_path / "t.xlsx")
     assert items.recipe.feature_names == ["x", "c = 2", "c = two"]
     assert "x: 1 missing value filled in with the median, 5." in items.notes
+
+
+def test_blank_lines_of_a_sheet_are_counted(tmp_path):
+    book = openpyxl.Workbook()
+    for row in ([], ["id", "x"], ["a", 1], [], [], ["a", 2]):
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    with pytest.raises(InvalidDataError, match=r"comes twice: line 3 of t\.xlsx and line 6 of t\.xlsx"):
+        read_items(tmp_path / "t.xlsx", id="id")
+
+
+def rewrite_sheet(path, old, new):
+    """Another text in the sheet of an Excel file."""
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content.replace(old, new) if name.endswith("sheet1.xml") else content)
+
+
+def test_a_small_sheet_that_says_it_has_millions_of_lines_is_refused(tmp_path):
+    path = tmp_path / "t.xlsx"
+    save_excel(pa.table({"x": [1, 2]}), path)
+    rewrite_sheet(path, b'<row r="3"', b'<row r="2000000"')
+    with pytest.raises(InvalidDataError, match=r"t\.xlsx has more than 1,048,576 lines, .* save it as CSV"):
+        read_items(path)
+
+
+def test_wide_lines_of_a_small_sheet_must_fit_into_the_memory(tmp_path, monkeypatch):
+    path = tmp_path / "t.xlsx"
+    save_excel(pa.table({"x": [1] * 50}), path)
+    rewrite_sheet(path, b'r="A2"', b'r="ZZZ2"')
+    monkeypatch.setattr(enough_memory, "available", lambda: 10**6)
+    monkeypatch.setattr(table_files, "STEP", 0)
+    with pytest.raises(NotEnoughMemoryError, match=r"t\.xlsx, unpacked, needs at least 2 MB of memory, but 1 MB"):
+        read_items(path)
 
 
 def test_two_columns_of_one_name_in_a_sheet_are_refused(tmp_path):

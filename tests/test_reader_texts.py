@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 import types
 
@@ -12,6 +13,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from pairmargin import InvalidDataError, InvalidParameterError, MissingPackageError, Recipe, read_items
 from pairmargin.readers import texts as module
+from pairmargin.readers.folders import fingerprint
 from pairmargin.readers.texts import Words
 
 pytest.importorskip("pyarrow")
@@ -125,6 +127,22 @@ def test_an_encoding_is_named_or_asked_for(tmp_path):
 def test_a_folder_without_texts(folder, tmp_path_factory):
     with pytest.raises(InvalidDataError, match=r"has no files that end in \.txt"):
         read_items(folder).recipe.read(tmp_path_factory.mktemp("empty"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems know no such names")
+def test_names_that_are_not_utf_8_are_left_out_and_told(folder):
+    before = fingerprint(folder)
+    place = os.fsencode(folder) + b"/f\xffolder"
+    os.mkdir(place)
+    for name in (os.fsencode(folder) + b"/caf\xe9.txt", place + b"/a.txt"):
+        with open(name, "w") as file:
+            file.write("the wide sea")
+    items = read_items(folder)
+    assert items.ids == [f"{k:02}.txt" for k in range(30)]
+    assert items.notes[1] == (
+        "2 files with a name that is not UTF-8 left out (rename to have it read): caf?.txt, f?older/a.txt."
+    )
+    assert fingerprint(folder) == before
 
 
 def test_the_same_bits_for_each_text_alone(folder):

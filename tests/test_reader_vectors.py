@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -134,6 +136,36 @@ def test_nan_in_a_sparse_array_is_named(tmp_path):
         read_items(tmp_path / "x.npz")
 
 
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr", "coo"])
+@pytest.mark.parametrize("index", [5, -1])
+def test_indices_outside_of_a_sparse_array_are_refused(tmp_path, form, index):
+    good = sp.coo_array(np.eye(5)).asformat(form)
+    where = {"col": good.col, "row": good.row} if form == "coo" else {"indices": good.indices, "indptr": good.indptr}
+    first = next(iter(where))
+    where[first] = np.array([0, 1, index, 3, 4], dtype=np.int32)  # SciPy would write wherever it says
+    np.savez(tmp_path / "x.npz", format=form, shape=good.shape, data=good.data, **where)
+    with pytest.raises(InvalidDataError, match=r"x\.npz is damaged .*ind"):
+        read_items(tmp_path / "x.npz")
+
+
+def test_indices_outside_of_a_sparse_matrix_of_matlab_are_refused(tmp_path):
+    bad = sp.csc_array(np.eye(5))
+    bad.indices[2] = 5
+    scipy.io.savemat(tmp_path / "x.mat", {"x": bad})
+    with pytest.raises(InvalidDataError, match=r"x\.mat is damaged .*ind"):
+        read_items(tmp_path / "x.mat")
+
+
+def test_indices_outside_of_a_sparse_matrix_of_cells_are_refused(tmp_path, monkeypatch):
+    h5py, bad = pytest.importorskip("h5py"), sp.csr_array(np.eye(5))
+    bad.indices[2] = 5
+    cells = SimpleNamespace(X=bad, obs=pd.DataFrame(index=list("abcde")), obs_names=list("abcde"))
+    monkeypatch.setitem(sys.modules, "anndata", SimpleNamespace(read_h5ad=lambda path: cells))
+    h5py.File(tmp_path / "x.h5ad", "w").close()
+    with pytest.raises(InvalidDataError, match=r"x\.h5ad is damaged .*ind"):
+        read_items(tmp_path / "x.h5ad")
+
+
 class Trap:
     """Would run code if it were unpickled."""
 
@@ -195,3 +227,9 @@ def test_cells_of_h5ad(tmp_path):
     assert items.ids == list("wxyz")
     assert items.truth.tolist() == list("abab")
     assert np.array_equal(items.features.toarray(), np.eye(4))
+    import h5py
+
+    with h5py.File(path, "r+") as file:
+        file["X/indices"][2] = 4
+    with pytest.raises(InvalidDataError, match=r"x\.h5ad is damaged"):
+        read_items(path)

@@ -53,11 +53,14 @@ class _Commands(TyperGroup):
             message = " ".join(str(error).split())
             if isinstance(error, MemoryError) and not isinstance(error, NotEnoughMemoryError):
                 message = f"the memory is not enough to read this ({message or 'it is used up'}); give less at a time"
+            if _rank() != "0":
+                message = f"process {_rank()}: {message}"
             as_json = ctx.meta.get(cli_files.AS_JSON)
             _complain(json.dumps({"error": message, "exit_code": code}) if as_json else f"Error: {message}")
             raise typer.Exit(code) from error
         except KeyboardInterrupt as interrupt:
-            _complain("Stopped.")
+            if _rank() == "0":  # all are stopped together
+                _complain("Stopped.")
             raise typer.Exit(STOPPED) from interrupt
 
 
@@ -79,11 +82,12 @@ app.add_typer(cli_experiment.app, name="experiment")
 
 
 def _complain(line: str) -> None:
-    if os.environ.get("RANK", "0") != "0":  # of several processes, the first one speaks
-        return
-    from rich.console import Console
+    cli_files._console(stderr=True).print(line, style="red")
 
-    Console(stderr=True).print(line, style="red", markup=False, highlight=False, soft_wrap=True)
+
+def _rank() -> str:
+    """Which one this is of several processes that torchrun has started, each of which tells its own errors."""
+    return os.environ.get("RANK", "0")
 
 
 def _show_version(wanted: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as to_json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -197,28 +198,40 @@ def _number_of(clusters: str) -> int | str:
 
 
 def _console(stderr: bool = False) -> Console:
-    """Plain lines, as long as they are."""
+    """Plain lines, as long as they are, without what a terminal would obey: names of files and columns are in them."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, markup=False, soft_wrap=True)
+    class Plain(Console):
+        def print(self, *things: Any, **settings: Any) -> None:
+            super().print(*(_plain(each) if isinstance(each, str) else each for each in things), **settings)
+
+    return Plain(stderr=stderr, highlight=False, markup=False, soft_wrap=True)
+
+
+def _plain(text: str) -> str:
+    """Text with a mark for every control character but tab and newline, and for what is not UTF-8 in a file's name."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
 
 
 @contextmanager
 def _warnings(console: Console, as_json: bool) -> Iterator[None]:
-    """A line for each of our warnings instead of a place in the source."""
+    """A line for each of our warnings instead of a place in the source; before an error too, which they may explain."""
     import warnings
 
     from .exceptions import PairMarginWarning
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", PairMarginWarning)
-        yield
-    for each in caught:
-        if issubclass(each.category, PairMarginWarning):
-            line = to_json.dumps({"warning": str(each.message)}) if as_json else f"Warning: {each.message}"
-            console.print(line, style="yellow")
-        else:
-            warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", PairMarginWarning)
+            yield
+    finally:
+        for each in caught:
+            if issubclass(each.category, PairMarginWarning):
+                line = to_json.dumps({"warning": str(each.message)}) if as_json else f"Warning: {each.message}"
+                console.print(line, style="yellow")
+            else:
+                warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
 
 
 @contextmanager

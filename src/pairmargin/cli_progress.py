@@ -107,7 +107,7 @@ def _bars(model: MaxMarginClustering, console: Console, shown: bool) -> Iterator
 
 
 def _steps(model: MaxMarginClustering) -> dict[str, int]:
-    """The most rows of each phase; training may end before."""
+    """The most rows of each phase; but of starts with unlike numbers of clusters, some are also trained to the end."""
     from .stages import FOLD_ITER, LESSONS, N_FOLDS, SCREEN
     from .validation import layer_sizes
 
@@ -126,7 +126,7 @@ class _Drawer:
 
     def __init__(self, bars: Progress, steps: Mapping[str, int]) -> None:
         self.bars, self.steps = bars, steps
-        self.phase = ""
+        self.phase, self.total = "", 0
         self.task: TaskID | None = None
 
     def __call__(self, row: Mapping[str, Any]) -> None:
@@ -135,15 +135,17 @@ class _Drawer:
         if (task := self.task) is None or row["phase"] not in self.steps:
             return
         self.bars.advance(task)
-        done, total = int(self.bars.tasks[-1].completed), self.steps[self.phase]
+        done = int(self.bars.tasks[-1].completed)
+        if done > self.total:
+            self.total += self.steps["train"]  # one more start is trained to the end
         name, value = ("objective", row["objective"]) if "objective" in row else ("error", row["reconstruction_error"])
-        self.bars.update(task, steps=f"{done}/{total}", status=f"{name} {value:.4f}")
-        if self.phase == "pretrain" and done >= total:
+        self.bars.update(task, total=self.total, steps=f"{done}/{self.total}", status=f"{name} {value:.4f}")
+        if self.phase == "pretrain" and done >= self.total:
             self._begin("start")
 
     def _begin(self, phase: str) -> None:
         """A new bar in the place of the last one."""
         if self.task is not None:
             self.bars.remove_task(self.task)
-        self.phase = phase
+        self.phase, self.total = phase, self.steps.get(phase, 0)
         self.task = self.bars.add_task(PHASES[phase], total=self.steps.get(phase), steps="", status="")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from ..persist import load, load_recipe
-from ..readers.parts import ahead
+from ..readers.parts import add_notes, ahead
 from ..writing import check_apart, new_file, refusals
 from .changed import warn_if_changed
 from .labels import ROWS, label, write_header, write_rows
@@ -40,7 +40,7 @@ def predict_file(
     -------
     n_items : int
     notes : list of str
-        What the recipe did to the file.
+        What the recipe did to the file, all pieces together.
 
     Warns
     -----
@@ -50,7 +50,7 @@ def predict_file(
     network, recipe, path = load(model), load_recipe(model), Path(out)
     check_apart(path, Path(model), Path(data))
     warn_if_changed(model, data)
-    n_items, notes = 0, list[str]()
+    n_items, notes = 0, dict[object, str]()
     with new_file(path) as beside, _opened(beside, path) as file:
         with refusals(path):
             write_header(file)
@@ -58,10 +58,11 @@ def predict_file(
             labels = label(network, piece.features)
             with refusals(path):
                 write_rows(file, piece.ids, labels)
-            n_items, notes = n_items + len(piece), notes + piece.notes
+            n_items += len(piece)
+            add_notes(notes, piece.notes)
             if on_items is not None:
                 on_items(n_items)
-    return n_items, notes
+    return n_items, list(notes.values())
 
 
 @contextmanager

@@ -163,6 +163,8 @@ def parse_same(given: NDArray[Any], label: Label) -> BoolArray:
 
 def number(text: str | None) -> int | float | str | None:
     """`text` as a number, or as it is for the checks to refuse."""
+    if text is not None and "_" in text:  # Python reads 1_0 as 10, but it is an id
+        return text
     for kind in (int, float):
         try:
             return kind(text)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from ..pairs.checks import check_columns, number
 from .columns import texts_of
 from .csv_files import TextTable
 from .items import Items, existing
-from .parts import Options
+from .parts import Options, encoding_error
 from .table_files import TABLES, open_table
 
 Cells = dict[str, list[str | None]]
@@ -106,10 +107,18 @@ def _cells(path: Path, options: Options) -> tuple[Cells, list[int], str]:
 
 def _whole(file: TextTable) -> Iterable[tuple[int, list[str]]]:
     """The rows of a text table, unless one has too few or too many cells."""
-    for line, row in file.lines():
-        if len(row) != len(file.names):
-            raise file.ragged(line, row)
-        yield line, row
+    line = file.skip
+    try:
+        for line, row in file.lines():
+            if len(row) != len(file.names):
+                raise file.ragged(line, row)
+            yield line, row
+    except UnicodeError:
+        raise encoding_error(file.path, file.encoding) from None
+    except csv.Error as error:
+        raise InvalidDataError(
+            f"{file.path.name} cannot be read after line {line} ({error}); is a quote not closed?"
+        ) from error
 
 
 def _are_row_numbers(table: Mapping[str, list[Any]], cells: Cells, rows: Mapping[str, int]) -> bool:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..exceptions import InvalidDataError
-from .parts import Array, counted, listed
+from .parts import Array, Count, counted, listed
 
 LEVELS = 30  # most levels of a category that get a feature of their own
 RARE = 0.01  # share of the rows below which a level counts as rare
@@ -102,15 +102,15 @@ class Columns:
     def _filled(self, filled: Counter[str]) -> Iterator[str]:
         for column in self.columns:
             if number := filled[column.name]:
-                with_what = _in_words(column)
-                yield f"{column.name}: {counted(number, 'missing value')} filled in with {with_what}."
+                yield Count.of(f"{column.name}: ", number, "missing value", f" filled in with {_in_words(column)}")
 
     def _unknown(self, unknown: dict[str, Counter[str]]) -> Iterator[str]:
         for column in self.columns:
             if levels := unknown.get(column.name):
                 total, most = sum(levels.values()), levels.most_common(1)[0][0]
                 become = "counted as (other)" if column.other and most != "(missing)" else "all zeros"
-                yield f"{column.name}: {counted(total, 'value')} of no level of the recipe, such as {most}: {become}."
+                end = f", such as {most}: {become}."
+                yield Count.of(f"{column.name}: ", total, "value", " of no level of the recipe", end=end)
 
     def state(self) -> dict[str, Any]:
         return {"dtype": self.dtype, "columns": [asdict(column) for column in self.columns]}

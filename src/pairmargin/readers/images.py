@@ -13,10 +13,9 @@ import numpy as np
 
 from ..exceptions import InvalidDataError
 from ..extras import need
-from .folders import find_files, folder_labels, relative
-from .parts import Array, Options, Part, State, counted, listed, spans
+from .folders import IMAGES, find_files, folder_labels, relative
+from .parts import Array, Count, Options, Part, State, spans
 
-ENDINGS = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")
 FORMATS = ("PNG", "JPEG", "TIFF", "WEBP")  # whatever a file calls itself, no other decoder touches it
 SIZE = 32
 MOST_PIXELS = 50_000_000  # a small file can unfold to far more and fill the memory
@@ -43,9 +42,9 @@ class ImageMaker:
     def parts(self, path: Path, rows: int | None) -> Iterator[Part]:
         if not path.is_dir():
             raise InvalidDataError(f"{path.name} is a file; images are read from the folder they are in")
-        paths, notes = find_files(path, ENDINGS)
+        paths, notes = find_files(path, IMAGES)
         if not paths:
-            raise InvalidDataError(f"the folder {path.name} has no images; they should end in {', '.join(ENDINGS)}")
+            raise InvalidDataError(f"the folder {path.name} has no images; they should end in {', '.join(IMAGES)}")
         held: Part | None = None  # back by one, to take the notes of a piece without a single image
         for span in spans(len(paths), rows):
             part, why = self._part(path, paths[span])
@@ -72,7 +71,7 @@ class ImageMaker:
                 refused[relative(path, folder)] = str(error)
         ids = [relative(path, folder) for path in read]
         told = [f"{name} ({why})" for name, why in refused.items()]
-        notes = [f"{counted(len(told), 'image')} skipped: {listed(told, 20)}."] if told else []
+        notes: list[str] = [Count.of("", len(told), "image", " skipped: ", told)] if told else []
         part = Part(ids, features[: len(read)], list(map(str, read)), folder_labels(read, self.truth), notes)
         return part, next(iter(told), "")
 

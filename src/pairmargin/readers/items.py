@@ -10,13 +10,11 @@ from typing import Any
 
 from ..exceptions import InvalidDataError, InvalidParameterError, ModelFileError, did_you_mean
 from .columns import Column
-from .folders import find_files
-from .images import ENDINGS as IMAGES
+from .folders import IMAGES, TEXTS, find_files
 from .images import ImageMaker
 from .parts import Array, Maker, Options, Part, State, counted
 from .table_files import TABLES
 from .tables import TableMaker
-from .texts import ENDINGS as TEXTS
 from .texts import TextMaker
 from .vectors import VECTORS, VectorMaker
 

@@ -16,6 +16,7 @@ from ..enough_memory import check_memory
 from ..exceptions import InvalidDataError, InvalidParameterError
 
 UNPACKED = "look whether it is what it should be, or cut it into several"
+NAMED = 20  # most names in a note
 Array = NDArray[Any]
 T = TypeVar("T")
 Options = dict[str, Any]  # what `read_items` was asked for, by the names of its parameters
@@ -55,6 +56,39 @@ def listed(names: Sequence[object], most: int = 5) -> str:
 def counted(number: int, noun: str) -> str:
     """A number with its noun in singular or plural."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+class Count(str):
+    """A note that counts something, to which those of later pieces can be added."""
+
+    about: tuple[str, str, str]  # what stands before the number, its noun, and what stands after it
+    number: int
+    names: tuple[str, ...]  # of what was counted, the first few
+    end: str
+
+    @classmethod
+    def of(cls, before: str, number: int, noun: str, after: str, names: Sequence[str] = (), end: str = ".") -> Count:
+        """Its sentence: all of these in a row."""
+        shown = tuple(names[:NAMED])
+        more = f" and {number - len(shown)} more" if shown and number > len(shown) else ""
+        note = cls(f"{before}{counted(number, noun)}{after}{', '.join(shown)}{more}{end}")
+        note.about, note.number, note.names, note.end = (before, noun, after), number, shown, end
+        return note
+
+    def plus(self, other: Count) -> Count:
+        """The note on both together."""
+        before, noun, after = self.about
+        return Count.of(before, self.number + other.number, noun, after, self.names + other.names, self.end)
+
+
+def add_notes(total: dict[object, str], notes: Sequence[str]) -> None:
+    """Add the notes of a piece to those of the pieces before: what is counted adds up, the rest is said once."""
+    for note in notes:
+        if isinstance(note, Count):
+            known = total.get(note.about)
+            total[note.about] = known.plus(note) if isinstance(known, Count) else note
+        else:
+            total[note] = note
 
 
 def encoding_error(path: Path, encoding: str) -> InvalidDataError:

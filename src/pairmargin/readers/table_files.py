@@ -16,6 +16,10 @@ from .csv_files import MISSING, TextTable
 from .parts import UNPACKED, Options, ahead, check_distinct, check_unpacked, listed
 
 BUFFER = 2**18  # bytes of each column of a Parquet file that are read at a time
+MOST_LINES = 2**20  # that a sheet of Excel can have
+CELL = 8  # bytes that a cell of a sheet takes at the least
+STEP = 2**24  # bytes of cells after which the memory is looked at again
+Line = tuple[int, tuple[Any, ...]]  # of a sheet: its number from 1, and its cells
 
 
 class TableFile(Protocol):
@@ -131,8 +135,7 @@ class ExcelFile:
 
     @classmethod
     def open(cls, path: Path, options: Options) -> ExcelFile:
-        sheet, notes = _sheet(path, options.get("sheet"))
-        rows = [(line, row) for line, row in enumerate(sheet, 1) if any(cell is not None for cell in row)]
+        rows, notes = _sheet(path, options.get("sheet"))
         if not rows:
             raise InvalidDataError(f"{path.name} is empty; it should have column names and one row for each item")
         width = max(len(row) for _, row in rows)
@@ -153,8 +156,8 @@ class ExcelFile:
         return f"line {self.lines[row]} of {self.path.name}"
 
 
-def _sheet(path: Path, wanted: str | None) -> tuple[list[tuple[Any, ...]], list[str]]:
-    """The cells of the sheet that is wanted, or of the first one."""
+def _sheet(path: Path, wanted: str | None) -> tuple[list[Line], list[str]]:
+    """The lines of the sheet that is wanted, or of the first one."""
     openpyxl = need("openpyxl", f"reading {path.name}")
     try:
         check_unpacked(path)
@@ -166,14 +169,32 @@ def _sheet(path: Path, wanted: str | None) -> tuple[list[tuple[Any, ...]], list[
                     raise InvalidParameterError(unknown_name("sheet", wanted, names))
                 sheet = book[wanted or names[0]]
                 sheet.reset_dimensions()  # some programs write wrong ones
-                cells = list(sheet.iter_rows(values_only=True))
-    except (InvalidParameterError, NotEnoughMemoryError):
+                rows = _lines(sheet, path.name)
+    except (InvalidParameterError, InvalidDataError, NotEnoughMemoryError):
         raise
     except Exception as error:  # a damaged file can trip openpyxl anywhere
         raise InvalidDataError(f"{path.name} is damaged or no Excel file ({error}); save it again") from error
     unread = [name for name in names if name != (wanted or names[0])]
     notes = [f"only the sheet {wanted or names[0]!r} is read, not {listed(unread)}."] if unread else []
-    return cells, notes
+    return rows, notes
+
+
+def _lines(sheet: Any, name: str) -> list[Line]:
+    """The lines of a sheet that hold something; a few bytes can say that there are billions, or very wide ones."""
+    rows, width, checked = list[Line](), 0, 0
+    for line, row in enumerate(sheet.iter_rows(values_only=True), 1):
+        if line > MOST_LINES:
+            raise InvalidDataError(
+                f"{name} has more than {MOST_LINES:,} lines, the most that Excel knows; "
+                "look whether it is what it should be, or save it as CSV"
+            )
+        if any(cell is not None for cell in row):
+            rows.append((line, row))
+            width = max(width, len(row))
+            if (needed := CELL * width * len(rows)) > checked:
+                check_memory(needed, f"{name}, unpacked,", UNPACKED)
+                checked = needed + STEP
+    return rows
 
 
 def _arrow_column(arrow: Any, cells: list[Any]) -> Any:

@@ -18,9 +18,10 @@ import scipy.sparse as sp
 from ..exceptions import InvalidDataError, InvalidParameterError
 from ..extras import need
 from .columns import texts_of
-from .folders import find_files, folder_labels, relative
+from .folders import TEXTS, find_files, folder_labels, relative
 from .parts import (
     Array,
+    Count,
     Options,
     Part,
     State,
@@ -33,7 +34,6 @@ from .parts import (
 from .table_files import check_names, check_needed, in_pieces, open_table
 from .tables import ids_and_truth, writing
 
-ENDINGS = (".txt",)
 WORDS = 20_000  # most words of the vocabulary; with 200 components they take 16 MB
 COMPONENTS = 200
 SENTENCE_MODEL = "all-MiniLM-L6-v2"
@@ -162,7 +162,7 @@ class TextMaker:
         features = self.embedding.apply(list(raw.faces))
         notes, empty = list(raw.notes), int((~features.any(axis=1)).sum())
         if empty:
-            notes.append(f"{counted(empty, 'text')} without a known word: all zeros.")
+            notes.append(Count.of("", empty, "text", " without a known word: all zeros"))
         return raw._replace(features=features, notes=notes)
 
     def state(self) -> State:
@@ -219,7 +219,7 @@ def _texts_of_table(
 def _texts_of_folder(path: Path, rows: int | None, truth: str | None, options: Options) -> Iterator[Part]:
     encoding = options.get("encoding") or "utf-8"
     check_encoding(encoding)
-    paths, notes = find_files(path, ENDINGS)
+    paths, notes = find_files(path, TEXTS)
     if not paths:
         raise InvalidDataError(f"the folder {path.name} has no files that end in .txt; pass another one")
     for span in spans(len(paths), rows):

@@ -113,7 +113,9 @@ def _dense(features: Any) -> Array:
 
 
 def _csr(array: Any) -> Any:
-    """A sparse array of any form as CSR, any other as it is."""
+    """A sparse array of any form as CSR, any other as it is; one whose indices lie outside of it is refused."""
+    if hasattr(array, "check_format"):
+        array.check_format(full_check=True)  # SciPy would write wherever an index says
     return sp.csr_array(array) if hasattr(array, "tocsr") else array
 
 
@@ -204,15 +206,15 @@ def _npz(path: Path) -> dict[str, Any]:
         check_unpacked(path)
         if {"format", "shape", "data"} <= set(content.files):
             file.seek(0)
-            return {"array": sp.csr_array(sp.load_npz(file))}
+            return {"array": _csr(sp.load_npz(file))}
         return {name: content[name] for name in content.files}
 
 
 def _mat(path: Path) -> dict[str, Any]:
     with _refusals(path):
         content = scipy.io.loadmat(path)
-    arrays = {name: each for name, each in content.items() if not name.startswith("__") and hasattr(each, "dtype")}
-    return {name: _csr(each) for name, each in arrays.items()}
+        arrays = {name: each for name, each in content.items() if not name.startswith("__") and hasattr(each, "dtype")}
+        return {name: _csr(each) for name, each in arrays.items()}
 
 
 def _h5ad(path: Path) -> dict[str, Any]:
@@ -220,8 +222,9 @@ def _h5ad(path: Path) -> dict[str, Any]:
     with _refusals(path):
         _check_datasets(path)
         content = anndata.read_h5ad(path)
+        features = _csr(content.X)
     columns = {str(name): labels_of(list(map(str, content.obs[name]))) for name in content.obs.columns}
-    return {**columns, "X": _csr(content.X), "obs_names": np.asarray(content.obs_names, dtype=object)}
+    return {**columns, "X": features, "obs_names": np.asarray(content.obs_names, dtype=object)}
 
 
 def _check_datasets(path: Path) -> None:
