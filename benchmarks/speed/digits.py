@@ -133,7 +133,8 @@ def _verdict(found: dict[str, list[dict[str, float]]]) -> Row:
         if runs
     }
     there = [name for name in means if means[name][0] >= REACHED]
-    what, size = f"seconds to {REACHED:.0%}, over the fastest method of another package that gets there", f"n=1797 pairs={N_PAIRS}"
+    what = f"seconds to {REACHED:.0%}, over the fastest method of another package that gets there"
+    size = f"n=1797 pairs={N_PAIRS}"
     rivals = [name for name in there if name in FOREIGN or name.startswith("sklearn")]
     own = [name for name in there if name in OURS]
     if not rivals or not own:
