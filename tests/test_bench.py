@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -140,8 +141,8 @@ def test_the_page_has_a_table_for_every_part_and_says_so_if_there_is_nothing(ben
         "## Digits: who gets nine of ten right, and how soon",
     ]
     assert page.count("![") == 3
-    assert "| over the fastest (slow: 95 %) | 0.10 | ≤ 2 |" in page
-    assert "| seconds by rows, fitted exponent | 1.00 | ≤ 1.05 |" in page
+    assert re.search(r"\| over the fastest \(slow: 95 %\) \| .* \| 0\.10 \| ≤ 2 \|", page)
+    assert re.search(r"\| seconds by rows, fitted exponent \| .* \| 1\.00 \| ≤ 1\.05 \|", page)
     assert "| seconds by rows |" not in page
 
 

@@ -105,10 +105,10 @@ def write(path: Path, rows: Iterable[Row]) -> None:
 
 def table(rows: Iterable[Row]) -> str:
     """A table in Markdown, with what was asked."""
-    lines = ["| | figure | asked |", "|---|---|---|"]
+    lines = ["| | size | figure | asked |", "|---|---|---|---|"]
     for row in rows:
         note = f" ({row.note})" if row.note and row.figure is not None else ""
-        lines.append(f"| {row.what}{note} | {row.shown} | {row.wanted} |")
+        lines.append(f"| {row.what}{note} | {row.size} | {row.shown} | {row.wanted} |")
     return "\n".join(lines)
 
 
