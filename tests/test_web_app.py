@@ -165,6 +165,12 @@ def test_this_machines_own_names_are_known(client, host):
     assert Guard(None, token="t", host="127.0.0.1", port=PORT).is_own_host(host)
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost:80", "[::1]", "[::1]:80"])
+def test_the_usual_port_may_be_left_out(host):
+    assert Guard(None, token="t", host="127.0.0.1", port=80).is_own_host(host)
+    assert not Guard(None, token="t", host="127.0.0.1", port=PORT).is_own_host(host)
+
+
 def test_in_the_network_numbers_are_known_and_strange_names_are_not():
     guard = Guard(None, token="t", host="0.0.0.0", port=PORT)
     assert guard.is_own_host("192.168.0.7:8765")
@@ -361,11 +367,23 @@ def test_odd_lengths_are_refused(client, length):
 
 
 def test_names_of_all_scripts_are_kept_as_they_are(client, session):
-    for who in ("Žofie Ørsted", "李小龍", "🙂", "O'Brien\"); DROP TABLE log; --", "x" * 200, "<b>Ada</b>"):
+    for who in (
+        "Žofie Ørsted",
+        "李小龍",
+        "🙂",
+        "O'Brien\"); DROP TABLE log; --",
+        "x" * 200,
+        "<b>Ada</b>",
+        "گربه‌ها",
+        "👩‍🔬",
+    ):
         reply = post(client, "answer", {"who": who, "pair": [0, 1], "answer": "unsure"})
         assert reply.status_code == 200
         assert who in reply.json()["state"]["people"]
-    assert len(session.store.current()) == 6
+    assert len(session.store.current()) == 8
+    for who in ("a\nb", "\x1b[2J", "\u202etxt.exe", "\ud800"):
+        reply = post(client, "answer", {"who": who, "pair": [0, 1], "answer": "unsure"})
+        assert (reply.status_code, "without control characters" in reply.json()["error"]) == (400, True)
 
 
 def test_an_answer_that_is_sent_again_counts_once_and_its_key_serves_nothing_else(client, session):

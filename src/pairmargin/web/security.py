@@ -115,7 +115,9 @@ class Guard:
 
     def is_own_host(self, value: str) -> bool:
         """Whether a Host header is a name of this machine: none that a stranger can give it."""
-        name, _, port = value.rpartition(":")
+        name, colon, port = value.rpartition(":")
+        if not colon or value.endswith("]"):  # browsers leave out the usual port
+            name, port = value, "80"
         if port != str(self.port):
             return False
         name = name.removeprefix("[").removesuffix("]").lower()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -37,7 +38,8 @@ def listening(host: str, port: int) -> socket.socket:
         sock.bind((host, port))
     except OSError as error:
         sock.close()
-        raise OutputError(f"{host}:{port} cannot be listened on: {error.strerror}; choose another --port") from error
+        other = "--port" if error.errno in (errno.EADDRINUSE, errno.EACCES) else "--host, an address of this machine"
+        raise OutputError(f"{host}:{port} cannot be listened on: {error.strerror}; choose another {other}") from error
     sock.listen(128)
     return sock
 

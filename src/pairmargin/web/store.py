@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unicodedata import category
 
 from ..exceptions import InvalidPairsError, InvalidParameterError, OutputError, SessionError
 
@@ -25,6 +26,7 @@ ANSWERS = SAME, DIFFERENT, UNSURE
 FILE = "answers.sqlite"
 VERSION = 1  # of the tables
 LONGEST = 200  # characters of a person's name
+TURNING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # of the direction of writing
 _OWN = 0x706D6172  # "pmar": the file is ours
 _SCHEMA = f"""
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -309,6 +311,13 @@ def check_key(key: str) -> str:
 
 def check_name(who: object) -> str:
     """A person's name, if it is one."""
-    if not isinstance(who, str) or len(who) > LONGEST or not who.isprintable():
-        raise InvalidParameterError(f"who={str(who)[:40]!r} must be a name of at most {LONGEST} letters")
+    if not isinstance(who, str) or len(who) > LONGEST or not is_plain(who):
+        raise InvalidParameterError(
+            f"who={str(who)[:40]!r} must be a name of at most {LONGEST} letters, without control characters"
+        )
     return who
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text is of one line and turns nothing round; joiners of letters, as in Persian and emoji, are plain."""
+    return not any(category(c) in ("Cc", "Cs", "Zl", "Zp") or c in TURNING for c in text)

@@ -20,9 +20,10 @@ export function newKey() {
 }
 
 async function told(response) {
-  const body = response.headers.get("content-type")?.startsWith("application/json") ? await response.json() : {};
+  const isJson = response.headers.get("content-type")?.startsWith("application/json");
+  const body = isJson ? await response.json() : { error: (await response.text()).trim() };
   if (response.ok) return body;
-  throw new Error(body.error ?? `${response.status} ${response.statusText}`);
+  throw new Error(body.error || `${response.status} ${response.statusText}`);
 }
 
 export async function get(name, query = {}) {

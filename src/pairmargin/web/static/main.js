@@ -73,9 +73,10 @@ function askName() {
   const dialog = document.getElementById("name-dialog");
   const input = document.getElementById("name-input");
   input.value = me.name;
+  dialog.returnValue = "";
   dialog.showModal();
   dialog.addEventListener("close", () => {
-    me.name = input.value.trim();
+    if (dialog.returnValue) me.name = input.value.trim(); // not after Escape
     me.asked = true;
     open();
   }, { once: true });
