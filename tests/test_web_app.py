@@ -367,21 +367,16 @@ def test_odd_lengths_are_refused(client, length):
 
 
 def test_names_of_all_scripts_are_kept_as_they_are(client, session):
-    for who in (
-        "Žofie Ørsted",
-        "李小龍",
-        "🙂",
-        "O'Brien\"); DROP TABLE log; --",
-        "x" * 200,
-        "<b>Ada</b>",
-        "گربه‌ها",
-        "👩‍🔬",
-    ):
+    joined = (
+        "\u06af\u0631\u0628\u0647\u200c\u0647\u0627",
+        "\U0001f469\u200d\U0001f52c",
+    )  # Persian; a scientist
+    for who in ("Žofie Ørsted", "李小龍", "🙂", "O'Brien\"); DROP TABLE log; --", "x" * 200, "<b>Ada</b>", *joined):
         reply = post(client, "answer", {"who": who, "pair": [0, 1], "answer": "unsure"})
         assert reply.status_code == 200
         assert who in reply.json()["state"]["people"]
     assert len(session.store.current()) == 8
-    for who in ("a\nb", "\x1b[2J", "\u202etxt.exe", "\ud800"):
+    for who in ("a\nb", "\x1b[2J", "\u202etxt.exe"):
         reply = post(client, "answer", {"who": who, "pair": [0, 1], "answer": "unsure"})
         assert (reply.status_code, "without control characters" in reply.json()["error"]) == (400, True)
 

@@ -11,6 +11,7 @@ import json
 import os
 import queue
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -120,6 +121,7 @@ def main(folder: Path) -> None:
     from ..pairs import Pairs
     from ..persist import load, save
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the page's process, which then ends this one
     if hasattr(os, "nice"):
         os.nice(10)
     facts = json.loads((folder / "facts.json").read_text(encoding="utf-8"))

@@ -23,18 +23,21 @@ export async function show(root, state) {
   const figures = element("dl", { class: "figures" });
   const controls = element("div", { class: "answers" }, ...buttons, back);
   root.append(element("div", { class: "ask" }, title, element("p", { class: "hint" }, hint(state.kind)), pair, controls, figures));
-  view = { pair, title, figures, buttons };
+  view = { pair, title, figures, buttons, isReady: false };
+  queue = [];
   update(state);
   document.addEventListener("keydown", onKey);
   try {
     queue = await get("questions", { who: me.name, n: AHEAD });
     preload(queue);
     draw();
+    if (view?.pair === pair) view.isReady = true;
   } catch (error) { complain(error); }
   return () => { document.removeEventListener("keydown", onKey); view = null; };
 }
 
 function onKey(event) {
+  if (!view?.isReady || !view.pair.isConnected) return; // nothing to answer is on the screen
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || document.querySelector("dialog[open]")) return;
   if (event.target.closest("input, textarea")) return;
   const answer = KEYS[event.key.toLowerCase()];
@@ -84,7 +87,10 @@ function send(name, body, then, question) {
       take(then(reply));
     } catch (error) {
       underway.delete(question?.pair.join());
-      if (question) { queue.unshift(question); draw(); } // not saved: it is asked again
+      if (question) { // not saved: it is asked again, but not under a finger that answers another one
+        queue.splice(1, 0, question);
+        if (queue.length === 1) draw();
+      }
       complain(error);
     }
   });

@@ -54,7 +54,7 @@ async function load() {
   } catch (error) { complain(error); }
 }
 
-const nameOf = (each) => each.name || word("cluster", number(each.cluster + 1));
+const nameOf = (each) => each.name || word("cluster", number(each.cluster));
 
 function shelf(each) {
   const tiles = element("ul", { class: "tiles" }, ...each.sure.map((face) => item(face, each)));

@@ -43,7 +43,12 @@ async function open() {
     isReady = true;
     if (mine !== turn) return;
     current = VIEWS[name];
-    leave = await current.show(root, state);
+    const done = await current.show(root, state);
+    if (mine !== turn) {
+      if (VIEWS[name] !== current) done?.();
+      return;
+    }
+    leave = done;
     showState();
   } catch (error) { complain(error); }
 }

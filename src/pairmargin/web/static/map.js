@@ -49,7 +49,7 @@ async function load(isFirst) {
     view.sure = new Uint8Array(bytes, 10 * n, n);
     view.lines = lines;
     view.legend.replaceChildren(...clusters.map((each) => element("li", {}, element("span", { class: `swatch k${each.cluster % 10}` }),
-      each.name || word("cluster", number(each.cluster + 1)), element("span", { class: "soft" }, number(each.size)))));
+      each.name || word("cluster", number(each.cluster)), element("span", { class: "soft" }, number(each.size)))));
     index();
     if (isFirst) fit();
     schedule(true);
