@@ -338,3 +338,13 @@ def test_what_fails_in_the_other_process_is_told(tmp_path):
         pytest.raises(SessionError, match="learning has failed: InvalidParameterError: max_iter"),
     ):
         session.refit()
+
+
+def test_nothing_in_the_current_folder_is_imported(tmp_path, monkeypatch):
+    here, trace = tmp_path / "here", tmp_path / "trace"
+    here.mkdir()
+    (here / "queue.py").write_text(f"open({str(trace)!r}, 'w').close()\nfrom _queue import SimpleQueue\n")
+    monkeypatch.chdir(here)
+    with a_session(folder=tmp_path / "session", background=True) as session:
+        session.refit()
+    assert not trace.exists()

@@ -107,7 +107,7 @@ def _begun(folder: Path, X: Any, facts: dict[str, Any]) -> subprocess.Popen[str]
             np.save(folder / "features.npy", np.asarray(X), allow_pickle=False)
         (folder / "facts.json").write_text(json.dumps(facts), encoding="utf-8")
     return subprocess.Popen(
-        [sys.executable, "-m", "pairmargin.web.worker", str(folder)],
+        [sys.executable, "-P", "-m", "pairmargin.web.worker", str(folder)],  # -P: nothing of the current folder
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
