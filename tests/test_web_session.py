@@ -297,7 +297,20 @@ def test_answers_go_to_a_file_and_come_back(tmp_path):
     other = a_session()
     assert other.import_pairs(tmp_path / "out" / "pairs.csv") == 15
     assert other.pairs == session.pairs
-    assert other.people == {"pairs": 15}
+    assert other.people == {"Ada": 15}
+
+
+def test_a_file_that_is_taken_over_again_undoes_nothing(tmp_path):
+    path = tmp_path / "known.csv"
+    path.write_text("a,b,same\n0,1,true\n0,60,true\n")
+    session = a_session()
+    assert session.import_pairs(path) == 2
+    assert session.people == {"known": 2}
+    session.answer(DIFFERENT, (0, 60), who="known")
+    session.answer("deleted", (0, 1), who="known")
+    assert session.import_pairs(path) == 0
+    assert session.pairs.cannot_link.tolist() == [[0, 60]]
+    assert len(session.pairs) == 1
 
 
 def test_progress_tells_what_was_expected():

@@ -84,7 +84,8 @@ def label(
             console.print(f"{len(opened.ids):,} items from {data}; the session is in {folder}")
             _tell_notes(faces.items.notes, console)
             if pairs is not None:
-                console.print(f"{opened.import_pairs(pairs):,} answers from {pairs}")
+                n_new = opened.import_pairs(pairs)
+                console.print(f"{n_new:,} answers from {pairs}" if n_new else f"nothing new in {pairs}")
 
             def on_start(link: str) -> None:
                 console.print(f"Open {link}", style="bold")

@@ -391,16 +391,20 @@ class LabelingSession:
         return export_all(self, Path(folder))
 
     def import_pairs(self, path: str | Path, *, who: str | None = None) -> int:
-        """Take over answers from a table with the columns a, b and same; how many there were."""
+        """Take over answers from a table with the columns a, b and same; how many there were.
+
+        The column who, if there is one, says whose they are; or else ``who``, or the name of the file. A file that was
+        taken over before is left alone: what was changed since stays.
+        """
         from ..readers import read_pairs
 
         pairs = read_pairs(path, self.ids)
-        name = Path(path).stem if who is None else who
+        names = [who] * len(pairs) if who is not None else _who_said(Path(path), len(pairs))
+        key = f"import-{hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]}"
+        said = np.where(pairs.same, SAME, DIFFERENT).tolist()
+        rows = zip(names, pairs.index.tolist(), said, strict=True)
         with self._lock:
-            said = np.where(pairs.same, SAME, DIFFERENT).tolist()
-            count = self.store.add_all(
-                (name, self.ids[i], self.ids[j], each) for (i, j), each in zip(pairs.index.tolist(), said, strict=True)
-            )
+            count = self.store.add_all(((name, self.ids[i], self.ids[j], each) for name, (i, j), each in rows), key)
             self._recount()
             self._refit_if_due()
         return count
@@ -431,10 +435,24 @@ class LabelingSession:
         known = self.store.fact("data")
         if known is None:
             self.store.set_fact("data", {"fingerprint": fingerprint, "items": len(self.ids)})
-        elif known["fingerprint"] != fingerprint:
+            return
+        then, now = known["fingerprint"], fingerprint
+        if "-" not in then:  # begun before the way of reading was kept
+            now = now.partition("-")[0]
+        if then.partition("-")[0] != now.partition("-")[0]:
             raise SessionError(
                 f"the data are not those that the session in {self.folder} was begun with ({known['items']:,} items "
                 f"then, {len(self.ids):,} now, or other contents); pass those, or choose another folder"
+            )
+        if then != now:
+            raise SessionError(
+                f"the session in {self.folder} was begun with these data, but they were read with other options; "
+                "pass the same ones (such as --id, --text, --columns), or choose another folder"
+            )
+        if known["items"] != len(self.ids):
+            raise SessionError(
+                f"the session in {self.folder} has {known['items']:,} items, and now {len(self.ids):,} were read; "
+                "pass the same options for reading, or choose another folder"
             )
 
     def _first_clustering(self) -> Clustering:
@@ -546,6 +564,21 @@ def _items_of(X: Any) -> tuple[Items | None, Any, list[str]]:
     if len(features.shape) != 2 or features.shape[0] < 2:
         raise InvalidParameterError(f"X has shape {features.shape}; a session needs two items or more, a row for each")
     return None, features, list(map(str, range(features.shape[0])))
+
+
+def _who_said(path: Path, n: int) -> list[str]:
+    """Whose the answers of a file are: its column who, or else its name."""
+    from ..readers.columns import texts_of
+    from ..readers.csv_files import TextTable
+    from ..readers.table_files import open_table
+
+    file = open_table(path, {})
+    if "who" not in file.names:
+        return [path.stem] * n
+    if isinstance(file, TextTable):
+        place = file.names.index("who")
+        return [row[place].strip() for _, row in file.lines()]
+    return [name or "" for name in texts_of(file.read(["who"], {}).column("who"))]
 
 
 def _fingerprint(X: Any, ids: list[str]) -> str:

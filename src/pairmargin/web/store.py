@@ -235,6 +235,10 @@ class AnswerStore:
             row = self._database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return default if row is None else json.loads(row[0])
 
+    def has_key(self, key: str) -> bool:
+        """Whether a row has this key."""
+        return bool(self._rows("log WHERE key = ?", check_key(key)))
+
     def log(self) -> list[Answer]:
         """Every row, in order."""
         return self._rows("log ORDER BY number")
@@ -291,12 +295,14 @@ class AnswerStore:
             with suppress(sqlite3.DatabaseError):  # what is not committed counts no more when it is opened again
                 self._database.execute("ROLLBACK")
 
-    def add_all(self, answers: Iterable[tuple[str, str, str, str]]) -> int:
-        """Write many answers (who, a, b, answer), all of them or none; how many there were."""
+    def add_all(self, answers: Iterable[tuple[str, str, str, str]], key: str | None = None) -> int:
+        """Write many answers (who, a, b, answer), all of them or none; how many. With a key that was there, none."""
         number = 0
         with self._writing():
-            for number, answer in enumerate(answers, 1):  # noqa: B007 - the last one counts
-                self.add(*answer)
+            if key is not None and self.has_key(f"{key}-0"):
+                return 0
+            for number, answer in enumerate(answers, 1):
+                self.add(*answer, key=None if key is None else f"{key}-{number - 1}")
         return number
 
 
