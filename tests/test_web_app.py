@@ -415,8 +415,8 @@ def test_what_is_said_of_clusters_that_are_no_more_is_refused(client, session):
     shelf = client.get("/api/clusters").json()[0]
     body = {"row": shelf["sure"][0]["row"], "cluster": 1, "version": shelf["version"]}
     session.refit()
-    for name in ("move", "merge"):
-        reply = post(client, name, body | {"one": 0, "other": 1})
+    for name in ("move", "merge", "rename"):
+        reply = post(client, name, body | {"one": 0, "other": 1, "name": "dark"})
         assert reply.json()["error"] == "the clusters have changed meanwhile; look at them again"
     assert session.store.log() == []
     assert post(client, "split", {"cluster": 0, "pair": [3, 5]}).status_code == 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,7 +23,9 @@ from pairmargin import (
     sample_pairs,
 )
 from pairmargin.web.closure import Closure
+from pairmargin.web.learning import Learner, Request
 from pairmargin.web.people import kappa
+from pairmargin.web.shelves import carried
 from pairmargin.web.store import DIFFERENT, SAME, UNSURE
 
 X, Y = load_iris(return_X_y=True)
@@ -361,3 +364,56 @@ def test_nothing_in_the_current_folder_is_imported(tmp_path, monkeypatch):
     with a_session(folder=tmp_path / "session", background=True) as session:
         session.refit()
     assert not trace.exists()
+
+
+def test_names_stay_with_their_items():
+    before = np.array([0, 0, 1, 1, 1, 2, 2, 3, 3])
+    after = np.array([0, 0, 0, 0, 0, 1, 1, 2, 2])  # 0 and 1 were merged
+    names = {0: "small", 1: "large", 2: "red", 3: "blue"}
+    assert carried(names, before, after) == {0: "large", 1: "red", 2: "blue"}
+
+
+def test_numbers_and_doubts_outlive_the_process(tmp_path):
+    with a_session(folder=tmp_path) as session:
+        SimulatedPerson(Y).answer(session, 30, refit_every=30)
+        before = session.clustering
+    with a_session(folder=tmp_path) as again:
+        again.refit(fresh=True)
+        assert (before.cluster == again.labels).mean() > 0.9
+    learner = Learner(X, 0, {})
+    learner.go_on_with(replace(before, doubt=np.full(30, 0.9)))
+    np.testing.assert_allclose(learner._trust_in(again.pairs), 0.1)
+
+
+def test_a_number_that_changes_while_it_learns_is_not_lost():
+    session = a_session()
+    session.set_clusters(5)
+    request = Request(session.pairs, session._memory.unsettled(), 4, fresh=True)
+    session._take(request, session._learner.learn(request), "")
+    assert session._is_number_new()
+
+
+def test_corrections_and_undo_are_learned_too(tmp_path):
+    with a_session(folder=tmp_path, background=True) as session:
+        session.refit()
+        n = session._asked
+        for k in range(1, 6):
+            session.answer(SAME, (0, k))
+            session.answer(DIFFERENT, (0, k))
+        assert session._asked == n + 1
+        session.refit()
+        for _ in range(10):
+            session.undo()
+        assert session._asked == n + 3
+
+
+def test_an_answer_is_kept_when_the_process_that_learns_has_died(tmp_path):
+    with a_session(folder=tmp_path, background=True) as session:
+        session.refit()
+        session._background._process.kill()
+        session._background._reader.join()
+        for k in range(1, 11):
+            session.answer(SAME, (0, k))
+        assert len(session.pairs) == 10
+        session.refit()  # in a process that has begun anew
+        assert (session.progress.fitted, session.is_learning) == (10, False)

@@ -165,6 +165,7 @@ class Views:
         return {"pair": pair, "faces": [self.faces.face(row) for row in pair]}
 
     def rename(self, body: Body) -> Body:
+        self._check_version(body)
         self.session.rename(_whole(body, "cluster"), _text(body, "name"))
         return {}
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..exceptions import InvalidPairsError, InvalidParameterError, SessionError
+from ..exceptions import InvalidPairsError, InvalidParameterError, PairMarginError, SessionError
 from ..writing import refusals
 from . import people, shelves
 from .asking import Desk
@@ -129,6 +129,7 @@ class LabelingSession:
         self._desk = Desk(self._memory, len(self.ids), overlap, random_state)
         self._learner = Learner(self.X, random_state, settings, strategy)
         self._asked = self._done = 0  # refits of the other process
+        self._changes = 0  # of answers since the last refit began
         self.store = AnswerStore(self._own_folder())
         try:
             self._check_data(fingerprint or _fingerprint(self.X, self.ids))
@@ -190,6 +191,7 @@ class LabelingSession:
             row, is_new = self.store.add(who, self.ids[i], self.ids[j], answer, chance=self.chance(i, j), key=key)
             if is_new:
                 self._desk.answered(who, (i, j))
+                self._changes += 1
                 if self._memory.is_simple(row):
                     self._memory.take(row)
                 else:
@@ -210,6 +212,8 @@ class LabelingSession:
             if row is not None:
                 self._recount()
                 self._desk.ask_again(who, self.pair_of(row))
+                self._changes += 1
+                self._refit_if_due()
             return row
 
     def answers(self) -> list[tuple[Answer, float]]:
@@ -248,15 +252,17 @@ class LabelingSession:
         with self._lock:
             request = Request(self.pairs, self._memory.unsettled(), self.n_clusters, self._is_fresh_due(fresh))
             if self._background is not None:
-                self._asked = own = self._asked + 1
                 self._background.start(request)
+                self._changes = 0
+                self._asked = own = self._asked + 1
                 while wait and self._done < own:
                     self._changed.wait()
                 if wait and self.error:
                     raise SessionError(f"learning has failed: {self.error}")
                 return
+            self._changes = 0
         clustering = self._learner.learn(request)
-        self._take(clustering, "")
+        self._take(request, clustering, "")
         if self.folder is not None:
             from ..persist import save
             from .worker import CLUSTERING, MODEL
@@ -406,6 +412,7 @@ class LabelingSession:
         with self._lock:
             count = self.store.add_all(((name, self.ids[i], self.ids[j], each) for name, (i, j), each in rows), key)
             self._recount()
+            self._changes += count
             self._refit_if_due()
         return count
 
@@ -465,6 +472,7 @@ class LabelingSession:
             except SessionError:
                 (self.folder / CLUSTERING).unlink()
             else:
+                self._learner.go_on_with(clustering)
                 return clustering
         request = Request(self.pairs, self._memory.unsettled(), self.n_clusters, fresh=True)
         clustering = self._learner.first_look(request)
@@ -486,32 +494,53 @@ class LabelingSession:
             self.X, self.folder, learner.random_state, learner.settings, learner.strategy, self._take
         )
         self._background = other
-        if not (self.folder / MODEL).exists() or self.clustering.n_answers != len(self.pairs):
+        if not (self.folder / MODEL).exists() or self._is_number_new() or not self._is_learned():
             self.refit(wait=False)
         return other
 
-    def _take(self, clustering: Clustering | None, error: str) -> None:
+    def _take(self, request: Request, clustering: Clustering | None, error: str) -> None:
         """Go on with what was learned."""
         with self._lock:
             self._done, self.error = min(self._done + 1, self._asked), error
             if clustering is not None:
+                names = shelves.carried(self.names, self.clustering.cluster, clustering.cluster)
                 self._go_on_with(clustering)
                 self.version += 1
+                self.names = names
                 self._curve = [*self._curve, (clustering.n_answers, round(self._sureness, 4))][-500:]
-                self.store.set_fact("curve", self._curve)
                 if clustering.is_fresh:
-                    self._fresh = {"answers": clustering.n_answers, "clusters": self.n_clusters}
-                    self.store.set_fact("fresh", self._fresh)
+                    self._fresh = {"answers": clustering.n_answers, "clusters": request.n_clusters}
+                try:
+                    for name, value in (("names", names), ("curve", self._curve), ("fresh", self._fresh)):
+                        self.store.set_fact(name, value)
+                except PairMarginError as refused:  # a full disk: told on the page, and written the next time
+                    self.error = str(refused)
                 self._refit_if_due()
             self._changed.notify_all()
 
     def _refit_if_due(self) -> None:
-        """Begin to learn in the background, if there is enough to learn from."""
+        """Begin to learn in the background, if there is enough to learn from; an answer is kept in any case."""
         if getattr(self, "_background", None) is None or self.is_learning:
             return
-        new = abs(len(self._memory.votes) - self._memory.n_unsettled - self.clustering.n_answers)
-        if new >= REFIT_EVERY or (self._fresh is not None and self._fresh["clusters"] != self.n_clusters):
-            self.refit(wait=False)
+        if self._changes >= REFIT_EVERY or self._is_number_new():
+            try:
+                self.refit(wait=False)
+            except PairMarginError as error:
+                self.error = str(error)
+
+    def _is_number_new(self) -> bool:
+        return self._fresh is not None and self._fresh["clusters"] != self.n_clusters
+
+    def _is_learned(self) -> bool:
+        """Whether the clusters were learned from the answers as they are now."""
+        pairs, last = self.pairs, self.clustering
+        if len(last.same) != last.n_answers:  # of an older version
+            return last.n_answers == len(pairs)
+        now, then = (
+            {(i, j, same) for (i, j), same in zip(index.tolist(), said.tolist(), strict=True)}
+            for index, said in ((pairs.index, pairs.same), (last.answered, last.same))
+        )
+        return now == then
 
     def _is_fresh_due(self, fresh: bool | None) -> bool:
         if fresh is not None:

@@ -61,7 +61,7 @@ function shelf(each) {
   const name = element("input", { class: "name", value: each.name, maxLength: 100, placeholder: nameOf({ ...each, name: "" }), "aria-label": word("name") });
   name.addEventListener("change", () => {
     each.name = name.value.trim();
-    post("rename", { cluster: each.cluster, name: each.name }).catch(complain);
+    post("rename", { cluster: each.cluster, name: each.name, version: each.version }).catch(complain);
   });
   name.addEventListener("keydown", (event) => { if (event.key === "Enter") name.blur(); });
   const box = element("section", { class: `shelf k${each.cluster % 10}`, "aria-label": nameOf(each), dataset: { cluster: each.cluster } },
