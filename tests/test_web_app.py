@@ -447,3 +447,24 @@ def test_the_words_are_there_in_both_languages():
 def test_the_page_is_in_the_wheel():
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
     assert "web/static/*" in project["tool"]["setuptools"]["package-data"]["pairmargin"]
+
+
+def test_what_is_sent_again_because_its_reply_was_lost_counts_once(client, session):
+    post(client, "number", {"clusters": 4})
+    shelves = client.get("/api/clusters").json()
+    for body in (
+        ("merge", {"one": 0, "other": 1, "key": "m", "version": shelves[0]["version"]}),
+        ("split", {"cluster": 0, "key": "s"}),
+        ("move", {"row": shelves[0]["sure"][-1]["row"], "cluster": 1, "key": "v"}),
+        ("change", {"pair": [2, 7], "answer": "deleted", "key": "c"}),
+    ):
+        assert post(client, *body).status_code == 200
+        known, n = len(session.store.log()), session.n_clusters
+        assert post(client, *body).status_code == 200
+        assert (len(session.store.log()), session.n_clusters) == (known, n)
+
+
+def test_other_data_have_other_addresses_of_pictures(client, session):
+    other = LabelingSession(np.asarray(session.X) + 1, 2)
+    assert client.get("/api/state").json()["data"] == session.mark != other.mark
+    assert "?v=${data}" in (STATIC / "faces.js").read_text()

@@ -132,7 +132,9 @@ class LabelingSession:
         self._changes = 0  # of answers since the last refit began
         self.store = AnswerStore(self._own_folder())
         try:
-            self._check_data(fingerprint or _fingerprint(self.X, self.ids))
+            own = fingerprint or _fingerprint(self.X, self.ids)
+            self.mark = hashlib.sha256(own.encode()).hexdigest()[:16]  # of the data, for what a browser keeps
+            self._check_data(own)
             self.n_clusters = self._checked_clusters(n_clusters or self.store.fact("n_clusters", min(8, len(self.ids))))
             self.store.set_fact("n_clusters", self.n_clusters)
             self.names = {int(k): name for k, name in self.store.fact("names", {}).items()}
@@ -198,6 +200,24 @@ class LabelingSession:
                     self._recount()
                 self._refit_if_due()
             return row
+
+    def _say(self, said: Sequence[tuple[str, Pair]], who: str, key: str | None, n_clusters: int | None = None) -> None:
+        """Take several answers and a number of clusters, all or nothing; with a key that was there, nothing."""
+        self._desk.admit(who)
+        with self.store.writing():
+            if key is not None and self.store.has_key(f"{key}-0"):
+                return
+            for n, (answer, (i, j)) in enumerate(said):
+                own = None if key is None else f"{key}-{n}"
+                self.store.add(who, self.ids[i], self.ids[j], answer, chance=self.chance(i, j), key=own)
+            if n_clusters is not None:
+                self.store.set_fact("n_clusters", n_clusters)
+        for _, pair in said:
+            self._desk.answered(who, pair)
+        self.n_clusters = n_clusters or self.n_clusters
+        self._changes += len(said)
+        self._recount()
+        self._refit_if_due()
 
     def undo(self, *, who: str = "", key: str | None = None) -> Answer | None:
         """Take back the last thing that a person did; the question is asked again.
@@ -323,7 +343,7 @@ class LabelingSession:
             self.store.set_fact("names", names)
             self.names = names
 
-    def move(self, item: int, cluster: int, *, who: str = "") -> None:
+    def move(self, item: int, cluster: int, *, who: str = "", key: str | None = None) -> None:
         """Say that an item belongs elsewhere: the same as the surest of one cluster, different from that of its own."""
         with self._lock:
             self._checked_cluster(cluster)
@@ -332,33 +352,39 @@ class LabelingSession:
                 return
             target = shelves.surest(self.clustering, cluster, but=item)
             source = shelves.surest(self.clustering, own, but=item)
-            for other, said in ((target, SAME), (source, DIFFERENT)):
-                if other is not None:
-                    self.answer(said, (item, other), who=who)
+            said = [
+                (answer, self._checked((item, other)))
+                for answer, other in ((SAME, target), (DIFFERENT, source))
+                if other is not None
+            ]
+            self._say(said, who, key)
 
-    def merge(self, one: int, other: int, *, who: str = "") -> None:
-        """Say that two clusters are one: their surest items are the same, and there is one cluster fewer."""
+    def merge(self, one: int, other: int, *, who: str = "", key: str | None = None) -> None:
+        """Say that two clusters are one: their surest items are the same, and there is one cluster fewer.
+
+        If that follows already, nothing is done.
+        """
         with self._lock:
             a, b = (shelves.surest(self.clustering, self._checked_cluster(each)) for each in (one, other))
             if a is None or b is None or one == other:
                 raise InvalidParameterError(f"clusters {one} and {other} must be two that have items")
-            self.answer(SAME, (a, b), who=who)
-            self.set_clusters(max(self.n_clusters - 1, 1))
+            if not self._memory.closure.follows(a, b):
+                self._say([(SAME, self._checked((a, b)))], who, key, max(self.n_clusters - 1, 1))
 
     def split_pair(self, cluster: int) -> Pair:
         """The question that would split a cluster: the surest items of its two halves."""
         with self._lock:
             return shelves.halves(self.clustering, self._checked_cluster(cluster))
 
-    def split(self, cluster: int, pair: Sequence[int] | None = None, *, who: str = "") -> None:
+    def split(self, cluster: int, pair: Sequence[int] | None = None, *, who: str = "", key: str | None = None) -> None:
         """Say that a cluster is two: two items of it are different, and there is one cluster more.
 
         ``pair`` are their row numbers; None takes those of `split_pair`.
         """
         with self._lock:
             most = self._checked_clusters(self.n_clusters + 1)
-            self.answer(DIFFERENT, self.split_pair(cluster) if pair is None else pair, who=who)
-            self.set_clusters(most)
+            own = self.split_pair(cluster) if pair is None else self._checked(pair)
+            self._say([(DIFFERENT, own)], who, key, most)
 
     def set_clusters(self, n_clusters: int) -> None:
         """Ask for another number of clusters; the next refit starts anew."""

@@ -131,7 +131,7 @@ class AnswerStore:
         run("PRAGMA fullfsync = ON")  # macOS would else leave the answer in the disk's own memory
         version, own = (run(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id"))
         if version == 0 and not run("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            with self._writing():
+            with self.writing():
                 for statement in _SCHEMA.split(";"):
                     run(statement)
         elif own != _OWN:
@@ -175,7 +175,7 @@ class AnswerStore:
             raise InvalidParameterError(f"answer={answer!r} must be one of {', '.join((*ANSWERS, DELETED))}")
         if a == b:
             raise InvalidPairsError(f"an item is always the same as itself: {a!r}; ask about two")
-        with self._writing():
+        with self.writing():
             if key is not None and (known := self._rows("log WHERE key = ?", check_key(key))):
                 row = known[0]
                 if (row.who, *row.pair, row.answer, row.undoes) != (who, min(a, b), max(a, b), answer, None):
@@ -197,7 +197,7 @@ class AnswerStore:
         row : Answer or None
             The row that is undone; None if nothing is left.
         """
-        with self._writing():
+        with self.writing():
             if key is not None and (known := self._rows("log WHERE key = ?", check_key(key))):
                 if known[0].undoes is None or known[0].who != who:
                     raise InvalidParameterError(
@@ -221,7 +221,7 @@ class AnswerStore:
 
     def set_fact(self, name: str, value: Any) -> None:
         """Keep something about the session, as JSON."""
-        with self._writing():
+        with self.writing():
             self._database.execute(
                 "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
                 (name, json.dumps(value)),
@@ -253,7 +253,7 @@ class AnswerStore:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """What cannot be read, in a line of ours; inside `_writing`, that one says it."""
+        """What cannot be read, in a line of ours; inside `writing`, that one says it."""
         with self._lock:
             try:
                 yield
@@ -263,7 +263,7 @@ class AnswerStore:
                 raise SessionError(f"{self._path} cannot be read: {error}; is the disk all right?") from error
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def writing(self) -> Iterator[None]:
         """All or nothing, and on the disk at the end; inside another one, at the end of that."""
         with self._lock:
             if self._database.in_transaction:
@@ -298,7 +298,7 @@ class AnswerStore:
     def add_all(self, answers: Iterable[tuple[str, str, str, str]], key: str | None = None) -> int:
         """Write many answers (who, a, b, answer), all of them or none; how many. With a key that was there, none."""
         number = 0
-        with self._writing():
+        with self.writing():
             if key is not None and self.has_key(f"{key}-0"):
                 return 0
             for number, answer in enumerate(answers, 1):

@@ -11,10 +11,10 @@ export async function show(root, state) {
   const list = element("ol", { class: "list" });
   const about = element("p", { class: "hint" });
   root.append(element("h1", {}, word("answers")), about, list);
-  view = { root, list, about };
+  const own = view = { root, list, about };
   update(state);
   await load(0);
-  return () => { view = null; };
+  return () => { if (view === own) view = null; };
 }
 
 export function update(state) {

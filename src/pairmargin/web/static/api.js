@@ -32,7 +32,7 @@ export async function get(name, query = {}) {
 let changes = 0; // requests to change something that were begun or ended
 
 export async function post(name, body = {}, tries = 3) {
-  const content = JSON.stringify({ who: me.name, ...body });
+  const content = JSON.stringify({ who: me.name, key: newKey(), ...body }); // sent again, it counts once
   changes += 1;
   try {
     for (let attempt = 1; ; attempt += 1) {

@@ -23,7 +23,8 @@ export async function show(root, state) {
   const figures = element("dl", { class: "figures" });
   const controls = element("div", { class: "answers" }, ...buttons, back);
   root.append(element("div", { class: "ask" }, title, element("p", { class: "hint" }, hint(state.kind)), pair, controls, figures));
-  view = { pair, title, figures, buttons };
+  const own = view = { pair, title, figures, buttons };
+  queue = [];
   update(state);
   document.addEventListener("keydown", onKey);
   try {
@@ -31,12 +32,12 @@ export async function show(root, state) {
     preload(queue);
     draw();
   } catch (error) { complain(error); }
-  return () => { document.removeEventListener("keydown", onKey); view = null; };
+  return () => { if (view === own) { document.removeEventListener("keydown", onKey); view = null; } };
 }
 
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || document.querySelector("dialog[open]")) return;
-  if (event.target.closest("input, textarea")) return;
+  if (!view?.pair.isConnected || event.target.closest("input, textarea")) return; // another view may be on the screen
   const answer = KEYS[event.key.toLowerCase()];
   if (answer) answerWith(answer);
   else if (event.key === "Backspace") undo();
@@ -84,7 +85,10 @@ function send(name, body, then, question) {
       take(then(reply));
     } catch (error) {
       underway.delete(question?.pair.join());
-      if (question) { queue.unshift(question); draw(); } // not saved: it is asked again
+      if (question) { // not saved: it is asked again, after the pair that is on the screen
+        queue.splice(1, 0, question);
+        if (queue.length === 1) draw();
+      }
       complain(error);
     }
   });

@@ -13,10 +13,10 @@ export async function show(root, state) {
   const shelves = element("div", { class: "shelves" });
   root.append(element("div", { class: "head" }, element("h1", {}, word("clusters")), steps),
     element("p", { class: "hint" }, word("dragHint")), shelves);
-  view = { shelves, steps, list: [], shown: new Map(), waiting: false };
+  const own = view = { shelves, steps, list: [], shown: new Map(), waiting: false };
   showNumber(state);
   await load();
-  return () => { view = null; };
+  return () => { if (view === own) view = null; };
 }
 
 export function update(state, isNew) {
@@ -54,7 +54,7 @@ async function load() {
   } catch (error) { complain(error); }
 }
 
-const nameOf = (each) => each.name || word("cluster", number(each.cluster + 1));
+const nameOf = (each) => each.name || word("cluster", number(each.cluster));
 
 function shelf(each) {
   const tiles = element("ul", { class: "tiles" }, ...each.sure.map((face) => item(face, each)));

@@ -5,7 +5,7 @@ import * as ask from "./ask.js";
 import { complain, get, me, news } from "./api.js";
 import * as clusters from "./clusters.js";
 import * as exporting from "./export.js";
-import { learnCommon } from "./faces.js";
+import { knowData, learnCommon } from "./faces.js";
 import * as map from "./map.js";
 import { language, word } from "./words.js";
 
@@ -39,11 +39,14 @@ async function open() {
   document.title = `${word(name)} · pairmargin`;
   try {
     state = await get("state", { who: me.name });
+    knowData(state.data);
     if (!isReady && state.kind === "text") await learnCommon();
     isReady = true;
     if (mine !== turn) return;
     current = VIEWS[name];
-    leave = await current.show(root, state);
+    const cleanup = await current.show(root, state);
+    if (mine !== turn) { cleanup(); return; } // another view was opened meanwhile
+    leave = cleanup;
     showState();
   } catch (error) { complain(error); }
 }

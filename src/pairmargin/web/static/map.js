@@ -22,7 +22,7 @@ export async function show(root, state) {
   const legend = element("ul", { class: "legend" });
   const frame = element("div", { class: "map" }, canvas, card);
   root.append(element("div", { class: "head" }, element("h1", {}, word("map")), tools), element("p", { class: "hint" }, word("mapText")), frame, legend);
-  view = { canvas, card, check, legend, frame, n: state.items, pointers: new Map(), faces: new Map() };
+  const own = view = { canvas, card, check, legend, frame, n: state.items, pointers: new Map(), faces: new Map() };
   listen();
   await load(true);
   const watch = new ResizeObserver(() => schedule(true));
@@ -30,7 +30,7 @@ export async function show(root, state) {
   const scheme = matchMedia("(prefers-color-scheme: dark)");
   const repaint = () => schedule(true);
   scheme.addEventListener("change", repaint);
-  return () => { watch.disconnect(); scheme.removeEventListener("change", repaint); view = null; };
+  return () => { watch.disconnect(); scheme.removeEventListener("change", repaint); if (view === own) view = null; };
 }
 
 export function update(state, isNew) {
@@ -49,7 +49,7 @@ async function load(isFirst) {
     view.sure = new Uint8Array(bytes, 10 * n, n);
     view.lines = lines;
     view.legend.replaceChildren(...clusters.map((each) => element("li", {}, element("span", { class: `swatch k${each.cluster % 10}` }),
-      each.name || word("cluster", number(each.cluster + 1)), element("span", { class: "soft" }, number(each.size)))));
+      each.name || word("cluster", number(each.cluster)), element("span", { class: "soft" }, number(each.size)))));
     index();
     if (isFirst) fit();
     schedule(true);
