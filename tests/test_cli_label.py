@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 from typer.testing import CliRunner
 
-from pairmargin import SessionError, cli
+from pairmargin import OutputError, SessionError, cli
 from pairmargin.web.serving import link, listening, open_session
 from pairmargin.web.store import AnswerStore
 
@@ -55,6 +55,11 @@ def test_a_port_that_is_taken_is_told(table):
         result = run(table, "--port", taken.getsockname()[1])
     assert result.exit_code == 2
     assert "choose another --port" in result.stderr
+
+
+def test_a_host_that_is_not_ours_is_told():
+    with pytest.raises(OutputError, match="is that --host an address of this machine"):
+        listening("192.0.2.1", 0)
 
 
 def test_other_data_are_refused(table, tmp_path):

@@ -165,6 +165,14 @@ def test_this_machines_own_names_are_known(client, host):
     assert Guard(None, token="t", host="127.0.0.1", port=PORT).is_own_host(host)
 
 
+def test_the_port_of_http_is_left_out_by_browsers():
+    guard = Guard(None, token="t", host="127.0.0.1", port=80)
+    for host in ("127.0.0.1", "localhost", "[::1]", "127.0.0.1:80"):
+        assert guard.is_own_host(host)
+    for host in ("evil.example", "", "127.0.0.1:8765"):
+        assert not guard.is_own_host(host)
+
+
 def test_in_the_network_numbers_are_known_and_strange_names_are_not():
     guard = Guard(None, token="t", host="0.0.0.0", port=PORT)
     assert guard.is_own_host("192.168.0.7:8765")
@@ -361,11 +369,16 @@ def test_odd_lengths_are_refused(client, length):
 
 
 def test_names_of_all_scripts_are_kept_as_they_are(client, session):
-    for who in ("Žofie Ørsted", "李小龍", "🙂", "O'Brien\"); DROP TABLE log; --", "x" * 200, "<b>Ada</b>"):
+    joined = ("علی\u200cرضا", "👩\u200d🔬")
+    for who in (*joined, "Žofie Ørsted", "李小龍", "🙂", "O'Brien\"); DROP TABLE log; --", "x" * 200, "<b>Ada</b>"):
         reply = post(client, "answer", {"who": who, "pair": [0, 1], "answer": "unsure"})
         assert reply.status_code == 200
         assert who in reply.json()["state"]["people"]
-    assert len(session.store.current()) == 6
+    assert len(session.store.current()) == 8
+    session.rename(0, "نیم\u200cفاصله")
+    for odd in ("a\nb", "a\u2028b", "a\u202eb"):
+        reply = post(client, "rename", {"cluster": 0, "name": odd})
+        assert "no line ends and no control characters" in reply.json()["error"]
 
 
 def test_an_answer_that_is_sent_again_counts_once_and_its_key_serves_nothing_else(client, session):

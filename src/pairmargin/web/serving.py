@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import socket
@@ -45,7 +46,9 @@ def listening(host: str, port: int) -> socket.socket:
         sock.bind((host, port))
     except OSError as error:
         sock.close()
-        raise OutputError(f"{host}:{port} cannot be listened on: {error.strerror}; choose another --port") from error
+        is_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
+        way_out = "choose another --port" if is_port else "is that --host an address of this machine?"
+        raise OutputError(f"{host}:{port} cannot be listened on: {error.strerror}; {way_out}") from error
     sock.listen(128)
     return sock
 

@@ -19,7 +19,7 @@ from .asking import Desk
 from .learning import Clustering, Learner, Request
 from .memory import Memory
 from .people import Pair
-from .store import DIFFERENT, FILE, SAME, Answer, AnswerStore
+from .store import DIFFERENT, FILE, SAME, Answer, AnswerStore, is_plain
 
 if TYPE_CHECKING:
     from ..pairs import Pairs
@@ -337,8 +337,10 @@ class LabelingSession:
         """Give a cluster a name; an empty one takes it away."""
         with self._lock:
             self._checked_cluster(cluster)
-            if len(name) > LONGEST_NAME or not name.isprintable():
+            if len(name) > LONGEST_NAME:
                 raise InvalidParameterError(f"name={name[:40]!r} must have at most {LONGEST_NAME} letters")
+            if not is_plain(name):
+                raise InvalidParameterError(f"name={name[:40]!r} must have no line ends and no control characters")
             names = {k: each for k, each in {**self.names, cluster: name.strip()}.items() if each}
             self.store.set_fact("names", names)
             self.names = names

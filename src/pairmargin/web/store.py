@@ -11,6 +11,7 @@ import json
 import os
 import sqlite3
 import threading
+import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ CREATE VIEW current AS
 PRAGMA application_id = {_OWN};
 PRAGMA user_version = {VERSION};
 """
+_TURNS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # bidirectional controls
 _COLUMNS = "number, at, who, a, b, answer, chance, key, undoes"
 
 
@@ -315,6 +317,16 @@ def check_key(key: str) -> str:
 
 def check_name(who: object) -> str:
     """A person's name, if it is one."""
-    if not isinstance(who, str) or len(who) > LONGEST or not who.isprintable():
+    if not isinstance(who, str) or len(who) > LONGEST:
         raise InvalidParameterError(f"who={str(who)[:40]!r} must be a name of at most {LONGEST} letters")
+    if not is_plain(who):
+        raise InvalidParameterError(f"who={who[:40]!r} must have no line ends and no control characters")
     return who
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text is without control characters, line ends and what turns the direction of reading.
+
+    Joiners, which several scripts and many emoji need, are welcome.
+    """
+    return not any(unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp") or each in _TURNS for each in text)

@@ -20,7 +20,8 @@ export function newKey() {
 }
 
 async function told(response) {
-  const body = response.headers.get("content-type")?.startsWith("application/json") ? await response.json() : {};
+  const isJson = response.headers.get("content-type")?.startsWith("application/json");
+  const body = isJson ? await response.json() : { error: (await response.text()).trim() || undefined };
   if (response.ok) return body;
   throw new Error(body.error ?? `${response.status} ${response.statusText}`);
 }

@@ -77,8 +77,9 @@ function askName() {
   const input = document.getElementById("name-input");
   input.value = me.name;
   dialog.showModal();
+  dialog.returnValue = "";
   dialog.addEventListener("close", () => {
-    me.name = input.value.trim();
+    if (dialog.returnValue === "ok") me.name = input.value.trim(); // Escape leaves it as it was
     me.asked = true;
     open();
   }, { once: true });
