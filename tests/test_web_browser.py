@@ -217,6 +217,7 @@ def test_the_map_can_be_hovered_and_zoomed(browser, command):
         if page.locator(".hover:not([hidden])").count():
             break
     expect(page.locator(".hover .soft")).to_contain_text(".png")
+    expect(page.locator(".hover .cluster")).to_contain_text("Cluster ")
     page.mouse.wheel(0, -600)
     page.wait_for_function(f"before => ({ink})() !== before", arg=before)
     assert page.errors == []
@@ -416,6 +417,7 @@ def test_a_touch_tells_what_a_dot_is(browser, command):
     box = page.locator(".map").bounding_box()
     page.touchscreen.tap(box["x"] + x, box["y"] + y)
     expect(page.locator(".hover .soft")).to_contain_text(".png")
+    expect(page.locator(".hover .cluster")).to_contain_text("Cluster ")
     assert page.errors == []
 
 

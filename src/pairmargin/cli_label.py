@@ -69,6 +69,7 @@ def label(
 
     need("uvicorn", "the page")
     need("starlette.applications", "the page")
+    import threading
     import webbrowser
 
     from .web.security import is_loopback, new_token
@@ -93,6 +94,6 @@ def label(
                     console.print("Whoever has this link can see the data and answer.", style="yellow")
                 console.print("Ctrl-C ends it. Every answer is kept.")
                 if not no_browser:
-                    webbrowser.open(link)
+                    threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()  # it may take its time
 
             serve(opened, faces, sock, new_token(), on_start)
