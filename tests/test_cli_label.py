@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import socket
 import sys
+from contextlib import closing
 
 import pytest
 from typer.testing import CliRunner
 
-from pairmargin import cli
-from pairmargin.web.serving import link, listening
+from pairmargin import OutputError, SessionError, cli
+from pairmargin.web.serving import link, listening, open_session
+from pairmargin.web.store import AnswerStore
 
 
 @pytest.fixture
@@ -55,6 +57,11 @@ def test_a_port_that_is_taken_is_told(table):
     assert "choose another --port" in result.stderr
 
 
+def test_a_host_that_is_not_ours_is_told():
+    with pytest.raises(OutputError, match="is that --host an address of this machine"):
+        listening("192.0.2.1", 0)
+
+
 def test_other_data_are_refused(table, tmp_path):
     from pairmargin.web.session import LabelingSession
 
@@ -71,3 +78,19 @@ def test_a_free_port_is_taken_and_the_link_has_the_token():
     assert link("127.0.0.1", port, "abc") == f"http://127.0.0.1:{port}/?token=abc"
     assert link("::1", 80, "abc") == "http://[::1]:80/?token=abc"
     assert "0.0.0.0" not in link("0.0.0.0", 80, "abc")
+
+
+def test_the_same_file_read_in_another_way_is_refused(table, tmp_path):
+    def opened(**options):
+        session, _ = open_session(table, tmp_path / "session", 2, options)
+        session.close()
+        return session
+
+    opened(id="name")
+    with pytest.raises(SessionError, match="read with other options; pass the same ones"):
+        opened()
+    opened(id="name")
+    with closing(AnswerStore(tmp_path / "session" / "answers.sqlite")) as store:
+        known = store.fact("data")
+        store.set_fact("data", known | {"fingerprint": known["fingerprint"].partition("-")[0]})
+    opened(id="name")  # as older versions have kept it

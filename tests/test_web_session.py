@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,7 +23,9 @@ from pairmargin import (
     sample_pairs,
 )
 from pairmargin.web.closure import Closure
+from pairmargin.web.learning import Learner, Request
 from pairmargin.web.people import kappa
+from pairmargin.web.shelves import carried
 from pairmargin.web.store import DIFFERENT, SAME, UNSURE
 
 X, Y = load_iris(return_X_y=True)
@@ -297,7 +300,20 @@ def test_answers_go_to_a_file_and_come_back(tmp_path):
     other = a_session()
     assert other.import_pairs(tmp_path / "out" / "pairs.csv") == 15
     assert other.pairs == session.pairs
-    assert other.people == {"pairs": 15}
+    assert other.people == {"Ada": 15}
+
+
+def test_a_file_that_is_taken_over_again_undoes_nothing(tmp_path):
+    path = tmp_path / "known.csv"
+    path.write_text("a,b,same\n0,1,true\n0,60,true\n")
+    session = a_session()
+    assert session.import_pairs(path) == 2
+    assert session.people == {"known": 2}
+    session.answer(DIFFERENT, (0, 60), who="known")
+    session.answer("deleted", (0, 1), who="known")
+    assert session.import_pairs(path) == 0
+    assert session.pairs.cannot_link.tolist() == [[0, 60]]
+    assert len(session.pairs) == 1
 
 
 def test_progress_tells_what_was_expected():
@@ -338,3 +354,66 @@ def test_what_fails_in_the_other_process_is_told(tmp_path):
         pytest.raises(SessionError, match="learning has failed: InvalidParameterError: max_iter"),
     ):
         session.refit()
+
+
+def test_nothing_in_the_current_folder_is_imported(tmp_path, monkeypatch):
+    here, trace = tmp_path / "here", tmp_path / "trace"
+    here.mkdir()
+    (here / "queue.py").write_text(f"open({str(trace)!r}, 'w').close()\nfrom _queue import SimpleQueue\n")
+    monkeypatch.chdir(here)
+    with a_session(folder=tmp_path / "session", background=True) as session:
+        session.refit()
+    assert not trace.exists()
+
+
+def test_names_stay_with_their_items():
+    before = np.array([0, 0, 1, 1, 1, 2, 2, 3, 3])
+    after = np.array([0, 0, 0, 0, 0, 1, 1, 2, 2])  # 0 and 1 were merged
+    names = {0: "small", 1: "large", 2: "red", 3: "blue"}
+    assert carried(names, before, after) == {0: "large", 1: "red", 2: "blue"}
+
+
+def test_numbers_and_doubts_outlive_the_process(tmp_path):
+    with a_session(folder=tmp_path) as session:
+        SimulatedPerson(Y).answer(session, 30, refit_every=30)
+        before = session.clustering
+    with a_session(folder=tmp_path) as again:
+        again.refit(fresh=True)
+        assert (before.cluster == again.labels).mean() > 0.9
+    learner = Learner(X, 0, {})
+    learner.go_on_with(replace(before, doubt=np.full(30, 0.9)))
+    np.testing.assert_allclose(learner._trust_in(again.pairs), 0.1)
+
+
+def test_a_number_that_changes_while_it_learns_is_not_lost():
+    session = a_session()
+    session.set_clusters(5)
+    request = Request(session.pairs, session._memory.unsettled(), 4, fresh=True)
+    session._take(request, session._learner.learn(request), "")
+    assert session._is_number_new()
+
+
+def test_corrections_and_undo_are_learned_too(tmp_path):
+    with a_session(folder=tmp_path, background=True) as session:
+        session.refit()
+        n = session._asked
+        for k in range(1, 6):
+            session.answer(SAME, (0, k))
+            session.answer(DIFFERENT, (0, k))
+        assert session._asked == n + 1
+        session.refit()
+        for _ in range(10):
+            session.undo()
+        assert session._asked == n + 3
+
+
+def test_an_answer_is_kept_when_the_process_that_learns_has_died(tmp_path):
+    with a_session(folder=tmp_path, background=True) as session:
+        session.refit()
+        session._background._process.kill()
+        session._background._reader.join()
+        for k in range(1, 11):
+            session.answer(SAME, (0, k))
+        assert len(session.pairs) == 10
+        session.refit()  # in a process that has begun anew
+        assert (session.progress.fitted, session.is_learning) == (10, False)

@@ -69,6 +69,7 @@ def label(
 
     need("uvicorn", "the page")
     need("starlette.applications", "the page")
+    import threading
     import webbrowser
 
     from .web.security import is_loopback, new_token
@@ -84,7 +85,8 @@ def label(
             console.print(f"{len(opened.ids):,} items from {data}; the session is in {folder}")
             _tell_notes(faces.items.notes, console)
             if pairs is not None:
-                console.print(f"{opened.import_pairs(pairs):,} answers from {pairs}")
+                n_new = opened.import_pairs(pairs)
+                console.print(f"{n_new:,} answers from {pairs}" if n_new else f"nothing new in {pairs}")
 
             def on_start(link: str) -> None:
                 console.print(f"Open {link}", style="bold")
@@ -92,6 +94,6 @@ def label(
                     console.print("Whoever has this link can see the data and answer.", style="yellow")
                 console.print("Ctrl-C ends it. Every answer is kept.")
                 if not no_browser:
-                    webbrowser.open(link)
+                    threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()  # it may take its time
 
             serve(opened, faces, sock, new_token(), on_start)

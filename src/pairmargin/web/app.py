@@ -101,6 +101,7 @@ class Views:
         return {
             "kind": self.faces.items.kind,
             "items": len(session.ids),
+            "data": session.mark,
             "clusters": session.n_clusters,
             "progress": progress,
             "people": session.people,
@@ -165,22 +166,26 @@ class Views:
         return {"pair": pair, "faces": [self.faces.face(row) for row in pair]}
 
     def rename(self, body: Body) -> Body:
+        self._check_version(body)
         self.session.rename(_whole(body, "cluster"), _text(body, "name"))
         return {}
 
     def move(self, body: Body) -> Body:
-        self._check_version(body)
-        self.session.move(self._row(body, "row"), _whole(body, "cluster"), who=_text(body, "who"))
+        if not self._is_done(body):
+            self._check_version(body)
+            self.session.move(self._row(body, "row"), _whole(body, "cluster"), **_sender(body))
         return self.state(body)
 
     def merge(self, body: Body) -> Body:
-        self._check_version(body)
-        self.session.merge(_whole(body, "one"), _whole(body, "other"), who=_text(body, "who"))
+        if not self._is_done(body):
+            self._check_version(body)
+            self.session.merge(_whole(body, "one"), _whole(body, "other"), **_sender(body))
         return self.state(body)
 
     def split(self, body: Body) -> Body:
         pair = self._pair(body) if "pair" in body else None
-        self.session.split(_whole(body, "cluster"), pair, who=_text(body, "who"))
+        if not self._is_done(body):
+            self.session.split(_whole(body, "cluster"), pair, **_sender(body))
         return self.state(body)
 
     def number(self, body: Body) -> Body:
@@ -234,7 +239,7 @@ class Views:
 
     def change(self, body: Body) -> Body:
         """Change or delete an answer, in the name of who gave it: all are of one team."""
-        self.session.answer(_text(body, "answer"), self._pair(body), who=_text(body, "who"))
+        self.session.answer(_text(body, "answer"), self._pair(body), **_sender(body))
         return self.state(body)
 
     # Files
@@ -257,6 +262,11 @@ class Views:
         kind, make = EXPORTS[name]
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return Response(make(self.session), media_type=kind, headers=headers)
+
+    def _is_done(self, body: Body) -> bool:
+        """Whether this was sent before, and only the reply was lost."""
+        key = _sender(body)["key"]
+        return key is not None and self.session.store.has_key(f"{key}-0")
 
     def _check_version(self, body: Body) -> None:
         """Refuse what is said about clusters that are no more."""
@@ -292,6 +302,11 @@ def _text(body: Body, name: str) -> str:
     if not isinstance(value, str):
         raise InvalidParameterError(f"{name}={_shown(value)} must be a text")
     return value
+
+
+def _sender(body: Body) -> dict[str, Any]:
+    """Who sends something, and under which key."""
+    return {"who": _text(body, "who"), "key": _text(body, "key") or None}
 
 
 def _shown(value: object) -> str:

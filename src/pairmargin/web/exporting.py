@@ -26,11 +26,11 @@ SHOWN = 5000  # items on the map of the report, at most
 
 def labels_csv(session: LabelingSession) -> bytes:
     """A line for each item: its id, its cluster with number and name, and the chance that this is right."""
-    clustering = session.clustering  # one of them, though another may come meanwhile
+    clustering, names = session.clustering, session.names  # once: another may be learned meanwhile
     rows = zip(session.ids, clustering.cluster.tolist(), shelves.confidence(clustering).tolist(), strict=True)
     return _csv(
         ("id", "cluster", "name", "confidence"),
-        ((name, k, session.names.get(k, ""), f"{chance:.4f}") for name, k, chance in rows),
+        ((name, k, names.get(k, ""), f"{chance:.4f}") for name, k, chance in rows),
     )
 
 

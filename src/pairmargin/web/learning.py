@@ -57,6 +57,8 @@ class Clustering:
         The answers it was learned from, as rows.
     doubt : ndarray of shape (·,)
         The chance that each of them is a mistake.
+    same : ndarray of shape (·,)
+        What each of them says; empty in files of older versions.
     n_answers : int
     is_fresh : bool
     seconds : float
@@ -68,6 +70,7 @@ class Clustering:
     questions: Array
     answered: Array
     doubt: Array
+    same: Array
     n_answers: int = 0
     is_fresh: bool = True
     seconds: float = 0.0
@@ -82,7 +85,7 @@ class Clustering:
     def load(cls, path: Path, n_items: int) -> Clustering:
         """Read what `save` wrote."""
         try:
-            found = load_file(path)
+            found = {"same": np.zeros(0, dtype=bool)} | load_file(path)
             values: dict[str, Any] = {each.name: found[each.name] for each in fields(cls)}
         except (OSError, SafetensorError, KeyError) as error:
             raise SessionError(f"{path} is damaged ({error}); remove it, and it is made again") from error
@@ -110,6 +113,12 @@ class Learner:
         self.model: MaxMarginClustering | None = None
         self._last: Clustering | None = None
         self._trust: dict[tuple[int, int, bool], float] = {}  # in answers, when they were judged last
+
+    def go_on_with(self, clustering: Clustering) -> None:
+        """Keep the numbers, the map and the doubts of a clustering of yesterday."""
+        self._last = clustering
+        rows = zip(clustering.answered.tolist(), clustering.same.tolist(), clustering.doubt.tolist(), strict=False)
+        self._trust = {(i, j, same): 1 - doubt for (i, j), same, doubt in rows}
 
     def first_look(self, request: Request) -> Clustering:
         """Clusters by k-means and first questions, at once, before anything is learned."""
@@ -182,8 +191,8 @@ class Learner:
         even = 1 / view.chances.shape[1]  # what to say where scores have run away
         chances = np.where(np.isfinite(view.chances), view.chances, even).astype(np.float32)
         self._last = Clustering(
-            cluster.astype(np.int32), chances, places, questions, request.pairs.index, doubt, len(request.pairs),
-            is_fresh, round(seconds, 3),
+            cluster.astype(np.int32), chances, places, questions, request.pairs.index, doubt, request.pairs.same,
+            len(request.pairs), is_fresh, round(seconds, 3),
         )  # fmt: skip
         return self._last
 

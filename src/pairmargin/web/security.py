@@ -8,6 +8,7 @@ stranger's name that leads here (DNS rebinding) could read along. What changes s
 from __future__ import annotations
 
 import ipaddress
+import re
 import secrets
 import socket
 from collections.abc import Mapping
@@ -115,10 +116,8 @@ class Guard:
 
     def is_own_host(self, value: str) -> bool:
         """Whether a Host header is a name of this machine: none that a stranger can give it."""
-        name, colon, port = value.rpartition(":")
-        if not colon or value.endswith("]"):  # browsers leave out the usual port
-            name, port = value, "80"
-        if port != str(self.port):
+        name, _, port = value.rpartition(":") if re.search(r":\d+$", value) else (value, "", "80")
+        if port != str(self.port):  # browsers leave out that of HTTP
             return False
         name = name.removeprefix("[").removesuffix("]").lower()
         if is_loopback(self.host):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 
 from ..exceptions import OutputError, SessionError
 from ..extras import need
-from ..readers import read_items
+from ..readers import Items, read_items
 from ..readers.folders import fingerprint
 from .faces import Faces
 from .session import LabelingSession
@@ -23,10 +25,16 @@ def open_session(
     if data.is_dir() and folder.resolve().is_relative_to(data.resolve()):
         raise SessionError(f"the session's folder {folder} is inside the data; choose one outside, with --session")
     items = read_items(data, **options)
-    session = LabelingSession(
-        items, n_clusters, folder=folder, fingerprint=fingerprint(data)["sha256"], background=True, **more
-    )
+    mark = f"{fingerprint(data)['sha256']}-{_reading(items)}"
+    session = LabelingSession(items, n_clusters, folder=folder, fingerprint=mark, background=True, **more)
     return session, Faces(items, data if data.is_dir() else data.parent)
+
+
+def _reading(items: Items) -> str:
+    """What tells one way to read a file from another; the same on every machine, which the bits of features are not."""
+    facts = items.recipe.state()[0]
+    how = [items.ids, items.kind, list(items.features.shape), items.recipe.feature_names, facts.get("text")]
+    return hashlib.sha256(json.dumps(how).encode()).hexdigest()
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -38,8 +46,9 @@ def listening(host: str, port: int) -> socket.socket:
         sock.bind((host, port))
     except OSError as error:
         sock.close()
-        other = "--port" if error.errno in (errno.EADDRINUSE, errno.EACCES) else "--host, an address of this machine"
-        raise OutputError(f"{host}:{port} cannot be listened on: {error.strerror}; choose another {other}") from error
+        is_port = error.errno in (errno.EADDRINUSE, errno.EACCES)
+        way_out = "choose another --port" if is_port else "is that --host an address of this machine?"
+        raise OutputError(f"{host}:{port} cannot be listened on: {error.strerror}; {way_out}") from error
     sock.listen(128)
     return sock
 

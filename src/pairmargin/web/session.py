@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..exceptions import InvalidPairsError, InvalidParameterError, SessionError
+from ..exceptions import InvalidPairsError, InvalidParameterError, PairMarginError, SessionError
 from ..writing import refusals
 from . import people, shelves
 from .asking import Desk
@@ -129,9 +129,12 @@ class LabelingSession:
         self._desk = Desk(self._memory, len(self.ids), overlap, random_state)
         self._learner = Learner(self.X, random_state, settings, strategy)
         self._asked = self._done = 0  # refits of the other process
+        self._changes = 0  # of answers since the last refit began
         self.store = AnswerStore(self._own_folder())
         try:
-            self._check_data(fingerprint or _fingerprint(self.X, self.ids))
+            own = fingerprint or _fingerprint(self.X, self.ids)
+            self.mark = hashlib.sha256(own.encode()).hexdigest()[:16]  # of the data, for what a browser keeps
+            self._check_data(own)
             self.n_clusters = self._checked_clusters(n_clusters or self.store.fact("n_clusters", min(8, len(self.ids))))
             self.store.set_fact("n_clusters", self.n_clusters)
             self.names = {int(k): name for k, name in self.store.fact("names", {}).items()}
@@ -190,12 +193,31 @@ class LabelingSession:
             row, is_new = self.store.add(who, self.ids[i], self.ids[j], answer, chance=self.chance(i, j), key=key)
             if is_new:
                 self._desk.answered(who, (i, j))
+                self._changes += 1
                 if self._memory.is_simple(row):
                     self._memory.take(row)
                 else:
                     self._recount()
                 self._refit_if_due()
             return row
+
+    def _say(self, said: Sequence[tuple[str, Pair]], who: str, key: str | None, n_clusters: int | None = None) -> None:
+        """Take several answers and a number of clusters, all or nothing; with a key that was there, nothing."""
+        self._desk.admit(who)
+        with self.store.writing():
+            if key is not None and self.store.has_key(f"{key}-0"):
+                return
+            for n, (answer, (i, j)) in enumerate(said):
+                own = None if key is None else f"{key}-{n}"
+                self.store.add(who, self.ids[i], self.ids[j], answer, chance=self.chance(i, j), key=own)
+            if n_clusters is not None:
+                self.store.set_fact("n_clusters", n_clusters)
+        for _, pair in said:
+            self._desk.answered(who, pair)
+        self.n_clusters = n_clusters or self.n_clusters
+        self._changes += len(said)
+        self._recount()
+        self._refit_if_due()
 
     def undo(self, *, who: str = "", key: str | None = None) -> Answer | None:
         """Take back the last thing that a person did; the question is asked again.
@@ -210,6 +232,8 @@ class LabelingSession:
             if row is not None:
                 self._recount()
                 self._desk.ask_again(who, self.pair_of(row))
+                self._changes += 1
+                self._refit_if_due()
             return row
 
     def answers(self) -> list[tuple[Answer, float]]:
@@ -248,15 +272,17 @@ class LabelingSession:
         with self._lock:
             request = Request(self.pairs, self._memory.unsettled(), self.n_clusters, self._is_fresh_due(fresh))
             if self._background is not None:
-                self._asked = own = self._asked + 1
                 self._background.start(request)
+                self._changes = 0
+                self._asked = own = self._asked + 1
                 while wait and self._done < own:
                     self._changed.wait()
                 if wait and self.error:
                     raise SessionError(f"learning has failed: {self.error}")
                 return
+            self._changes = 0
         clustering = self._learner.learn(request)
-        self._take(clustering, "")
+        self._take(request, clustering, "")
         if self.folder is not None:
             from ..persist import save
             from .worker import CLUSTERING, MODEL
@@ -311,15 +337,15 @@ class LabelingSession:
         """Give a cluster a name; an empty one takes it away."""
         with self._lock:
             self._checked_cluster(cluster)
-            if len(name) > LONGEST_NAME or not is_plain(name):
-                raise InvalidParameterError(
-                    f"name={name[:40]!r} must have at most {LONGEST_NAME} letters, and no control characters"
-                )
+            if len(name) > LONGEST_NAME:
+                raise InvalidParameterError(f"name={name[:40]!r} must have at most {LONGEST_NAME} letters")
+            if not is_plain(name):
+                raise InvalidParameterError(f"name={name[:40]!r} must have no line ends and no control characters")
             names = {k: each for k, each in {**self.names, cluster: name.strip()}.items() if each}
             self.store.set_fact("names", names)
             self.names = names
 
-    def move(self, item: int, cluster: int, *, who: str = "") -> None:
+    def move(self, item: int, cluster: int, *, who: str = "", key: str | None = None) -> None:
         """Say that an item belongs elsewhere: the same as the surest of one cluster, different from that of its own."""
         with self._lock:
             self._checked_cluster(cluster)
@@ -328,33 +354,39 @@ class LabelingSession:
                 return
             target = shelves.surest(self.clustering, cluster, but=item)
             source = shelves.surest(self.clustering, own, but=item)
-            for other, said in ((target, SAME), (source, DIFFERENT)):
-                if other is not None:
-                    self.answer(said, (item, other), who=who)
+            said = [
+                (answer, self._checked((item, other)))
+                for answer, other in ((SAME, target), (DIFFERENT, source))
+                if other is not None
+            ]
+            self._say(said, who, key)
 
-    def merge(self, one: int, other: int, *, who: str = "") -> None:
-        """Say that two clusters are one: their surest items are the same, and there is one cluster fewer."""
+    def merge(self, one: int, other: int, *, who: str = "", key: str | None = None) -> None:
+        """Say that two clusters are one: their surest items are the same, and there is one cluster fewer.
+
+        If that follows already, nothing is done.
+        """
         with self._lock:
             a, b = (shelves.surest(self.clustering, self._checked_cluster(each)) for each in (one, other))
             if a is None or b is None or one == other:
                 raise InvalidParameterError(f"clusters {one} and {other} must be two that have items")
-            self.answer(SAME, (a, b), who=who)
-            self.set_clusters(max(self.n_clusters - 1, 1))
+            if not self._memory.closure.follows(a, b):
+                self._say([(SAME, self._checked((a, b)))], who, key, max(self.n_clusters - 1, 1))
 
     def split_pair(self, cluster: int) -> Pair:
         """The question that would split a cluster: the surest items of its two halves."""
         with self._lock:
             return shelves.halves(self.clustering, self._checked_cluster(cluster))
 
-    def split(self, cluster: int, pair: Sequence[int] | None = None, *, who: str = "") -> None:
+    def split(self, cluster: int, pair: Sequence[int] | None = None, *, who: str = "", key: str | None = None) -> None:
         """Say that a cluster is two: two items of it are different, and there is one cluster more.
 
         ``pair`` are their row numbers; None takes those of `split_pair`.
         """
         with self._lock:
             most = self._checked_clusters(self.n_clusters + 1)
-            self.answer(DIFFERENT, self.split_pair(cluster) if pair is None else pair, who=who)
-            self.set_clusters(most)
+            own = self.split_pair(cluster) if pair is None else self._checked(pair)
+            self._say([(DIFFERENT, own)], who, key, most)
 
     def set_clusters(self, n_clusters: int) -> None:
         """Ask for another number of clusters; the next refit starts anew."""
@@ -393,17 +425,22 @@ class LabelingSession:
         return export_all(self, Path(folder))
 
     def import_pairs(self, path: str | Path, *, who: str | None = None) -> int:
-        """Take over answers from a table with the columns a, b and same; how many there were."""
+        """Take over answers from a table with the columns a, b and same; how many there were.
+
+        The column who, if there is one, says whose they are; or else ``who``, or the name of the file. A file that was
+        taken over before is left alone: what was changed since stays.
+        """
         from ..readers import read_pairs
 
         pairs = read_pairs(path, self.ids)
-        name = Path(path).stem if who is None else who
+        names = [who] * len(pairs) if who is not None else _who_said(Path(path), len(pairs))
+        key = f"import-{hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]}"
+        said = np.where(pairs.same, SAME, DIFFERENT).tolist()
+        rows = zip(names, pairs.index.tolist(), said, strict=True)
         with self._lock:
-            said = np.where(pairs.same, SAME, DIFFERENT).tolist()
-            count = self.store.add_all(
-                (name, self.ids[i], self.ids[j], each) for (i, j), each in zip(pairs.index.tolist(), said, strict=True)
-            )
+            count = self.store.add_all(((name, self.ids[i], self.ids[j], each) for name, (i, j), each in rows), key)
             self._recount()
+            self._changes += count
             self._refit_if_due()
         return count
 
@@ -433,10 +470,24 @@ class LabelingSession:
         known = self.store.fact("data")
         if known is None:
             self.store.set_fact("data", {"fingerprint": fingerprint, "items": len(self.ids)})
-        elif known["fingerprint"] != fingerprint:
+            return
+        then, now = known["fingerprint"], fingerprint
+        if "-" not in then:  # begun before the way of reading was kept
+            now = now.partition("-")[0]
+        if then.partition("-")[0] != now.partition("-")[0]:
             raise SessionError(
                 f"the data are not those that the session in {self.folder} was begun with ({known['items']:,} items "
                 f"then, {len(self.ids):,} now, or other contents); pass those, or choose another folder"
+            )
+        if then != now:
+            raise SessionError(
+                f"the session in {self.folder} was begun with these data, but they were read with other options; "
+                "pass the same ones (such as --id, --text, --columns), or choose another folder"
+            )
+        if known["items"] != len(self.ids):
+            raise SessionError(
+                f"the session in {self.folder} has {known['items']:,} items, and now {len(self.ids):,} were read; "
+                "pass the same options for reading, or choose another folder"
             )
 
     def _first_clustering(self) -> Clustering:
@@ -449,6 +500,7 @@ class LabelingSession:
             except SessionError:
                 (self.folder / CLUSTERING).unlink()
             else:
+                self._learner.go_on_with(clustering)
                 return clustering
         request = Request(self.pairs, self._memory.unsettled(), self.n_clusters, fresh=True)
         clustering = self._learner.first_look(request)
@@ -470,32 +522,53 @@ class LabelingSession:
             self.X, self.folder, learner.random_state, learner.settings, learner.strategy, self._take
         )
         self._background = other
-        if not (self.folder / MODEL).exists() or self.clustering.n_answers != len(self.pairs):
+        if not (self.folder / MODEL).exists() or self._is_number_new() or not self._is_learned():
             self.refit(wait=False)
         return other
 
-    def _take(self, clustering: Clustering | None, error: str) -> None:
+    def _take(self, request: Request, clustering: Clustering | None, error: str) -> None:
         """Go on with what was learned."""
         with self._lock:
             self._done, self.error = min(self._done + 1, self._asked), error
             if clustering is not None:
+                names = shelves.carried(self.names, self.clustering.cluster, clustering.cluster)
                 self._go_on_with(clustering)
                 self.version += 1
+                self.names = names
                 self._curve = [*self._curve, (clustering.n_answers, round(self._sureness, 4))][-500:]
-                self.store.set_fact("curve", self._curve)
                 if clustering.is_fresh:
-                    self._fresh = {"answers": clustering.n_answers, "clusters": self.n_clusters}
-                    self.store.set_fact("fresh", self._fresh)
+                    self._fresh = {"answers": clustering.n_answers, "clusters": request.n_clusters}
+                try:
+                    for name, value in (("names", names), ("curve", self._curve), ("fresh", self._fresh)):
+                        self.store.set_fact(name, value)
+                except PairMarginError as refused:  # a full disk: told on the page, and written the next time
+                    self.error = str(refused)
                 self._refit_if_due()
             self._changed.notify_all()
 
     def _refit_if_due(self) -> None:
-        """Begin to learn in the background, if there is enough to learn from."""
+        """Begin to learn in the background, if there is enough to learn from; an answer is kept in any case."""
         if getattr(self, "_background", None) is None or self.is_learning:
             return
-        new = abs(len(self._memory.votes) - self._memory.n_unsettled - self.clustering.n_answers)
-        if new >= REFIT_EVERY or (self._fresh is not None and self._fresh["clusters"] != self.n_clusters):
-            self.refit(wait=False)
+        if self._changes >= REFIT_EVERY or self._is_number_new():
+            try:
+                self.refit(wait=False)
+            except PairMarginError as error:
+                self.error = str(error)
+
+    def _is_number_new(self) -> bool:
+        return self._fresh is not None and self._fresh["clusters"] != self.n_clusters
+
+    def _is_learned(self) -> bool:
+        """Whether the clusters were learned from the answers as they are now."""
+        pairs, last = self.pairs, self.clustering
+        if len(last.same) != last.n_answers:  # of an older version
+            return last.n_answers == len(pairs)
+        now, then = (
+            {(i, j, same) for (i, j), same in zip(index.tolist(), said.tolist(), strict=True)}
+            for index, said in ((pairs.index, pairs.same), (last.answered, last.same))
+        )
+        return now == then
 
     def _is_fresh_due(self, fresh: bool | None) -> bool:
         if fresh is not None:
@@ -548,6 +621,21 @@ def _items_of(X: Any) -> tuple[Items | None, Any, list[str]]:
     if len(features.shape) != 2 or features.shape[0] < 2:
         raise InvalidParameterError(f"X has shape {features.shape}; a session needs two items or more, a row for each")
     return None, features, list(map(str, range(features.shape[0])))
+
+
+def _who_said(path: Path, n: int) -> list[str]:
+    """Whose the answers of a file are: its column who, or else its name."""
+    from ..readers.columns import texts_of
+    from ..readers.csv_files import TextTable
+    from ..readers.table_files import open_table
+
+    file = open_table(path, {})
+    if "who" not in file.names:
+        return [path.stem] * n
+    if isinstance(file, TextTable):
+        place = file.names.index("who")
+        return [row[place].strip() for _, row in file.lines()]
+    return [name or "" for name in texts_of(file.read(["who"], {}).column("who"))]
 
 
 def _fingerprint(X: Any, ids: list[str]) -> str:

@@ -52,3 +52,13 @@ def halves(clustering: Clustering, cluster: int) -> tuple[int, int]:
     low, high = order[len(order) // 10], order[-1 - len(order) // 10]
     i, j = sorted((int(rows[low]), int(rows[high])))
     return i, j
+
+
+def carried(names: dict[int, str], before: Array, after: Array) -> dict[int, str]:
+    """The names of clusters after a refit: each goes where most of its items went; if two meet, the larger stays."""
+    claims = []
+    for k, name in names.items():
+        went = np.bincount(after[before == k])
+        if len(went):
+            claims.append((int(went.max()), int(went.argmax()), name))
+    return {k: name for _, k, name in sorted(claims)}

@@ -11,13 +11,13 @@ import json
 import os
 import sqlite3
 import threading
+import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from unicodedata import category
 
 from ..exceptions import InvalidPairsError, InvalidParameterError, OutputError, SessionError
 
@@ -26,7 +26,6 @@ ANSWERS = SAME, DIFFERENT, UNSURE
 FILE = "answers.sqlite"
 VERSION = 1  # of the tables
 LONGEST = 200  # characters of a person's name
-TURNING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # of the direction of writing
 _OWN = 0x706D6172  # "pmar": the file is ours
 _SCHEMA = f"""
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -50,6 +49,7 @@ CREATE VIEW current AS
 PRAGMA application_id = {_OWN};
 PRAGMA user_version = {VERSION};
 """
+_TURNS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # bidirectional controls
 _COLUMNS = "number, at, who, a, b, answer, chance, key, undoes"
 
 
@@ -133,7 +133,7 @@ class AnswerStore:
         run("PRAGMA fullfsync = ON")  # macOS would else leave the answer in the disk's own memory
         version, own = (run(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id"))
         if version == 0 and not run("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            with self._writing():
+            with self.writing():
                 for statement in _SCHEMA.split(";"):
                     run(statement)
         elif own != _OWN:
@@ -177,7 +177,7 @@ class AnswerStore:
             raise InvalidParameterError(f"answer={answer!r} must be one of {', '.join((*ANSWERS, DELETED))}")
         if a == b:
             raise InvalidPairsError(f"an item is always the same as itself: {a!r}; ask about two")
-        with self._writing():
+        with self.writing():
             if key is not None and (known := self._rows("log WHERE key = ?", check_key(key))):
                 row = known[0]
                 if (row.who, *row.pair, row.answer, row.undoes) != (who, min(a, b), max(a, b), answer, None):
@@ -199,7 +199,7 @@ class AnswerStore:
         row : Answer or None
             The row that is undone; None if nothing is left.
         """
-        with self._writing():
+        with self.writing():
             if key is not None and (known := self._rows("log WHERE key = ?", check_key(key))):
                 if known[0].undoes is None or known[0].who != who:
                     raise InvalidParameterError(
@@ -223,7 +223,7 @@ class AnswerStore:
 
     def set_fact(self, name: str, value: Any) -> None:
         """Keep something about the session, as JSON."""
-        with self._writing():
+        with self.writing():
             self._database.execute(
                 "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
                 (name, json.dumps(value)),
@@ -236,6 +236,10 @@ class AnswerStore:
         with self._reading():
             row = self._database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return default if row is None else json.loads(row[0])
+
+    def has_key(self, key: str) -> bool:
+        """Whether a row has this key."""
+        return bool(self._rows("log WHERE key = ?", check_key(key)))
 
     def log(self) -> list[Answer]:
         """Every row, in order."""
@@ -251,7 +255,7 @@ class AnswerStore:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """What cannot be read, in a line of ours; inside `_writing`, that one says it."""
+        """What cannot be read, in a line of ours; inside `writing`, that one says it."""
         with self._lock:
             try:
                 yield
@@ -261,7 +265,7 @@ class AnswerStore:
                 raise SessionError(f"{self._path} cannot be read: {error}; is the disk all right?") from error
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def writing(self) -> Iterator[None]:
         """All or nothing, and on the disk at the end; inside another one, at the end of that."""
         with self._lock:
             if self._database.in_transaction:
@@ -293,12 +297,14 @@ class AnswerStore:
             with suppress(sqlite3.DatabaseError):  # what is not committed counts no more when it is opened again
                 self._database.execute("ROLLBACK")
 
-    def add_all(self, answers: Iterable[tuple[str, str, str, str]]) -> int:
-        """Write many answers (who, a, b, answer), all of them or none; how many there were."""
+    def add_all(self, answers: Iterable[tuple[str, str, str, str]], key: str | None = None) -> int:
+        """Write many answers (who, a, b, answer), all of them or none; how many. With a key that was there, none."""
         number = 0
-        with self._writing():
-            for number, answer in enumerate(answers, 1):  # noqa: B007 - the last one counts
-                self.add(*answer)
+        with self.writing():
+            if key is not None and self.has_key(f"{key}-0"):
+                return 0
+            for number, answer in enumerate(answers, 1):
+                self.add(*answer, key=None if key is None else f"{key}-{number - 1}")
         return number
 
 
@@ -311,13 +317,16 @@ def check_key(key: str) -> str:
 
 def check_name(who: object) -> str:
     """A person's name, if it is one."""
-    if not isinstance(who, str) or len(who) > LONGEST or not is_plain(who):
-        raise InvalidParameterError(
-            f"who={str(who)[:40]!r} must be a name of at most {LONGEST} letters, without control characters"
-        )
+    if not isinstance(who, str) or len(who) > LONGEST:
+        raise InvalidParameterError(f"who={str(who)[:40]!r} must be a name of at most {LONGEST} letters")
+    if not is_plain(who):
+        raise InvalidParameterError(f"who={who[:40]!r} must have no line ends and no control characters")
     return who
 
 
 def is_plain(text: str) -> bool:
-    """Whether a text is of one line and turns nothing round; joiners of letters, as in Persian and emoji, are plain."""
-    return not any(category(c) in ("Cc", "Cs", "Zl", "Zp") or c in TURNING for c in text)
+    """Whether a text is without control characters, line ends and what turns the direction of reading.
+
+    Joiners, which several scripts and many emoji need, are welcome.
+    """
+    return not any(unicodedata.category(each) in ("Cc", "Cs", "Zl", "Zp") or each in _TURNS for each in text)

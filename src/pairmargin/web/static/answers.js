@@ -10,11 +10,11 @@ let view = null;
 export async function show(root, state) {
   const list = element("ol", { class: "list" });
   const about = element("p", { class: "hint" });
-  root.append(element("h1", {}, word("answers")), about, list);
-  view = { root, list, about };
+  root.append(element("div", { class: "head" }, element("h1", {}, word("answers")), button(word("learn"), learn, { class: "quiet" })), about, list);
+  const own = view = { root, list, about };
   update(state);
   await load(0);
-  return () => { view = null; };
+  return () => { if (view === own) view = null; };
 }
 
 export function update(state) {
@@ -25,6 +25,10 @@ export function update(state) {
   const people = Object.entries(state.people);
   if (people.length > 1) parts.push(people.map(([who, n]) => `${who || word("nobody")}: ${number(n)}`).join(", "));
   view.about.textContent = parts.join(" · ");
+}
+
+async function learn() {
+  try { update(await post("refit")); say(word("learning")); } catch (error) { complain(error); }
 }
 
 async function load(start) {

@@ -21,9 +21,9 @@ export function newKey() {
 
 async function told(response) {
   const isJson = response.headers.get("content-type")?.startsWith("application/json");
-  const body = isJson ? await response.json() : { error: (await response.text()).trim() };
+  const body = isJson ? await response.json() : { error: (await response.text()).trim() || undefined };
   if (response.ok) return body;
-  throw new Error(body.error || `${response.status} ${response.statusText}`);
+  throw new Error(body.error ?? `${response.status} ${response.statusText}`);
 }
 
 export async function get(name, query = {}) {
@@ -33,7 +33,7 @@ export async function get(name, query = {}) {
 let changes = 0; // requests to change something that were begun or ended
 
 export async function post(name, body = {}, tries = 3) {
-  const content = JSON.stringify({ who: me.name, ...body });
+  const content = JSON.stringify({ who: me.name, key: newKey(), ...body }); // sent again, it counts once
   changes += 1;
   try {
     for (let attempt = 1; ; attempt += 1) {

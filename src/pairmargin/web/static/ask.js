@@ -23,7 +23,7 @@ export async function show(root, state) {
   const figures = element("dl", { class: "figures" });
   const controls = element("div", { class: "answers" }, ...buttons, back);
   root.append(element("div", { class: "ask" }, title, element("p", { class: "hint" }, hint(state.kind)), pair, controls, figures));
-  view = { pair, title, figures, buttons, isReady: false };
+  const own = view = { pair, title, figures, buttons };
   queue = [];
   update(state);
   document.addEventListener("keydown", onKey);
@@ -31,15 +31,13 @@ export async function show(root, state) {
     queue = await get("questions", { who: me.name, n: AHEAD });
     preload(queue);
     draw();
-    if (view?.pair === pair) view.isReady = true;
   } catch (error) { complain(error); }
-  return () => { document.removeEventListener("keydown", onKey); view = null; };
+  return () => { if (view === own) { document.removeEventListener("keydown", onKey); view = null; } };
 }
 
 function onKey(event) {
-  if (!view?.isReady || !view.pair.isConnected) return; // nothing to answer is on the screen
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || document.querySelector("dialog[open]")) return;
-  if (event.target.closest("input, textarea")) return;
+  if (!view?.pair.isConnected || event.target.closest("input, textarea")) return; // another view may be on the screen
   const answer = KEYS[event.key.toLowerCase()];
   if (answer) answerWith(answer);
   else if (event.key === "Backspace") undo();
@@ -87,7 +85,7 @@ function send(name, body, then, question) {
       take(then(reply));
     } catch (error) {
       underway.delete(question?.pair.join());
-      if (question) { // not saved: it is asked again, but not under a finger that answers another one
+      if (question) { // not saved: it is asked again, after the pair that is on the screen
         queue.splice(1, 0, question);
         if (queue.length === 1) draw();
       }

@@ -13,10 +13,10 @@ export async function show(root, state) {
   const shelves = element("div", { class: "shelves" });
   root.append(element("div", { class: "head" }, element("h1", {}, word("clusters")), steps),
     element("p", { class: "hint" }, word("dragHint")), shelves);
-  view = { shelves, steps, list: [], shown: new Map(), waiting: false };
+  const own = view = { shelves, steps, list: [], shown: new Map(), waiting: false };
   showNumber(state);
   await load();
-  return () => { view = null; };
+  return () => { if (view === own) view = null; };
 }
 
 export function update(state, isNew) {
@@ -61,7 +61,7 @@ function shelf(each) {
   const name = element("input", { class: "name", value: each.name, maxLength: 100, placeholder: nameOf({ ...each, name: "" }), "aria-label": word("name") });
   name.addEventListener("change", () => {
     each.name = name.value.trim();
-    post("rename", { cluster: each.cluster, name: each.name }).catch(complain);
+    post("rename", { cluster: each.cluster, name: each.name, version: each.version }).catch(complain);
   });
   name.addEventListener("keydown", (event) => { if (event.key === "Enter") name.blur(); });
   const box = element("section", { class: `shelf k${each.cluster % 10}`, "aria-label": nameOf(each), dataset: { cluster: each.cluster } },

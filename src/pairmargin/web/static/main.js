@@ -5,7 +5,7 @@ import * as ask from "./ask.js";
 import { complain, get, me, news } from "./api.js";
 import * as clusters from "./clusters.js";
 import * as exporting from "./export.js";
-import { learnCommon } from "./faces.js";
+import { knowData, learnCommon } from "./faces.js";
 import * as map from "./map.js";
 import { language, word } from "./words.js";
 
@@ -39,16 +39,14 @@ async function open() {
   document.title = `${word(name)} · pairmargin`;
   try {
     state = await get("state", { who: me.name });
+    knowData(state.data);
     if (!isReady && state.kind === "text") await learnCommon();
     isReady = true;
     if (mine !== turn) return;
     current = VIEWS[name];
-    const done = await current.show(root, state);
-    if (mine !== turn) {
-      if (VIEWS[name] !== current) done?.();
-      return;
-    }
-    leave = done;
+    const cleanup = await current.show(root, state);
+    if (mine !== turn) { cleanup(); return; } // another view was opened meanwhile
+    leave = cleanup;
     showState();
   } catch (error) { complain(error); }
 }
@@ -78,10 +76,10 @@ function askName() {
   const dialog = document.getElementById("name-dialog");
   const input = document.getElementById("name-input");
   input.value = me.name;
-  dialog.returnValue = "";
   dialog.showModal();
+  dialog.returnValue = "";
   dialog.addEventListener("close", () => {
-    if (dialog.returnValue) me.name = input.value.trim(); // not after Escape
+    if (dialog.returnValue === "ok") me.name = input.value.trim(); // Escape leaves it as it was
     me.asked = true;
     open();
   }, { once: true });

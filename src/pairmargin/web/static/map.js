@@ -15,14 +15,14 @@ let view = null;
 
 export async function show(root, state) {
   const canvas = element("canvas", { tabIndex: 0, role: "application", "aria-label": `${word("map")}. ${word("mapText")}` });
-  const card = element("div", { class: "hover", hidden: true });
+  const card = element("div", { class: "hover", hidden: true, "aria-live": "polite" });
   const check = element("input", { type: "checkbox", id: "lines", checked: true, onchange: () => schedule() });
   const tools = element("div", { class: "row" }, element("label", { class: "check", for: "lines" }, check, word("lines")),
     button(word("reset"), () => { fit(); schedule(); }, { class: "quiet" }));
   const legend = element("ul", { class: "legend" });
   const frame = element("div", { class: "map" }, canvas, card);
   root.append(element("div", { class: "head" }, element("h1", {}, word("map")), tools), element("p", { class: "hint" }, word("mapText")), frame, legend);
-  view = { canvas, card, check, legend, frame, n: state.items, pointers: new Map(), faces: new Map() };
+  const own = view = { canvas, card, check, legend, frame, n: state.items, pointers: new Map(), faces: new Map() };
   listen();
   await load(true);
   const watch = new ResizeObserver(() => schedule(true));
@@ -30,12 +30,14 @@ export async function show(root, state) {
   const scheme = matchMedia("(prefers-color-scheme: dark)");
   const repaint = () => schedule(true);
   scheme.addEventListener("change", repaint);
-  return () => { watch.disconnect(); scheme.removeEventListener("change", repaint); view = null; };
+  return () => { watch.disconnect(); scheme.removeEventListener("change", repaint); if (view === own) view = null; };
 }
 
 export function update(state, isNew) {
   if (view && isNew) load(false);
 }
+
+const nameOf = (each) => each.name || word("cluster", number(each.cluster));
 
 async function load(isFirst) {
   try {
@@ -48,8 +50,9 @@ async function load(isFirst) {
     view.cluster = new Uint16Array(bytes, 8 * n, n);
     view.sure = new Uint8Array(bytes, 10 * n, n);
     view.lines = lines;
+    view.names = new Map(clusters.map((each) => [each.cluster, nameOf(each)]));
     view.legend.replaceChildren(...clusters.map((each) => element("li", {}, element("span", { class: `swatch k${each.cluster % 10}` }),
-      each.name || word("cluster", number(each.cluster)), element("span", { class: "soft" }, number(each.size)))));
+      nameOf(each), element("span", { class: "soft" }, number(each.size)))));
     index();
     if (isFirst) fit();
     schedule(true);
@@ -306,7 +309,8 @@ async function hover(px, py) {
 
 function showCard(face) {
   const { card, frame, at: [px, py] } = view;
-  card.replaceChildren(tile(face), ...(face.kind === "image" ? [element("span", { class: "soft" }, face.id)] : []));
+  card.replaceChildren(tile(face), ...(face.kind === "image" ? [element("span", { class: "soft" }, face.id)] : []),
+    element("span", { class: "cluster" }, view.names.get(view.cluster[face.row]) ?? ""));
   card.hidden = false;
   const [width, height] = [card.offsetWidth, card.offsetHeight];
   card.style.left = `${Math.max(4, Math.min(px + 14, frame.clientWidth - width - 4))}px`;
