@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import pickle
+import signal
 from dataclasses import replace
 
 import numpy as np
@@ -417,3 +419,28 @@ def test_an_answer_is_kept_when_the_process_that_learns_has_died(tmp_path):
         assert len(session.pairs) == 10
         session.refit()  # in a process that has begun anew
         assert (session.progress.fitted, session.is_learning) == (10, False)
+
+
+def test_a_process_that_dies_while_it_learns_is_told_and_begins_anew(tmp_path):
+    with a_session(folder=tmp_path, background=True) as session:
+        session.refit()
+        os.kill(session._background._process.pid, signal.SIGSTOP)  # so that it has not ended before it is killed
+        session.refit(wait=False)
+        session._background._process.kill()
+        session._background._reader.join()
+        assert (session.is_learning, "has ended" in session.error) == (False, True)
+        session.refit()
+        assert session.error == ""
+
+
+def test_another_number_of_clusters_is_learned_when_a_session_is_opened(tmp_path):
+    with a_session(folder=tmp_path, background=True) as session:
+        session.refit()
+        k = session.n_clusters
+    with a_session(folder=tmp_path, background=True) as same:
+        assert not same.is_learning
+    with LabelingSession(X, k + 1, folder=tmp_path, background=True, **QUICK) as other:
+        assert other.is_learning
+        other.refit()
+        assert other.clustering.is_fresh
+        assert other.clustering.chances.shape[1] == k + 1
