@@ -113,5 +113,5 @@ def _drawn(rows: pd.DataFrame) -> Canvas:
                 (lines[asker],) = axes.plot(means.index, means, label=ASKERS[asker], zorder=10 - k, **settings)
         axes.set(title=DATASETS[dataset], xlabel="answers", ylabel=ACCURACY.label)
         count_axis(axes, np.unique(own["n_pairs"]).astype(float))
-    canvas.legend(handles=[lines[asker] for asker in ASKERS if asker in lines], loc="outside lower center", ncols=4)
+    canvas.legend(handles=[lines[asker] for asker in ASKERS if asker in lines], loc="outside lower center", ncols=len(lines))
     return canvas
