@@ -113,5 +113,6 @@ def _drawn(rows: pd.DataFrame) -> Canvas:
                 (lines[asker],) = axes.plot(means.index, means, label=ASKERS[asker], zorder=10 - k, **settings)
         axes.set(title=DATASETS[dataset], xlabel="answers", ylabel=ACCURACY.label)
         count_axis(axes, np.unique(own["n_pairs"]).astype(float))
-    canvas.legend(handles=[lines[asker] for asker in ASKERS if asker in lines], loc="outside lower center", ncols=len(lines))
+    handles = [lines[asker] for asker in ASKERS if asker in lines]
+    canvas.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return canvas
