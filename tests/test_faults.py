@@ -96,19 +96,19 @@ def noted(folder: Path) -> None:
 
 
 def kept(folder: Path) -> None:
-    checkpoint = Checkpoint(folder / "kept", 1, {"n_clusters": 3}, b"data")
+    checkpoint = Checkpoint(folder / "kept", 1, {"n_clusters": 3}, {"data": b"data"})
     checkpoint.stage("training").save({"weights": [torch.ones(50)]}, {"iteration": 2})
 
 
 def kept_before(folder: Path) -> None:
-    checkpoint = Checkpoint(folder / "kept", 1, {"n_clusters": 3}, b"data")
+    checkpoint = Checkpoint(folder / "kept", 1, {"n_clusters": 3}, {"data": b"data"})
     checkpoint.stage("training").save({"weights": [torch.zeros(50)]}, {"iteration": 1})
 
 
 def clustering(of: int) -> Clustering:
     places = np.full((6, 2), of, dtype=np.float32)
     pairs = np.zeros((0, 2), dtype=np.int64)
-    return Clustering(np.arange(6) % 2, np.full((6, 2), 0.5), places, pairs, pairs, np.zeros(0))
+    return Clustering(np.arange(6) % 2, np.full((6, 2), 0.5), places, pairs, pairs, np.zeros(0), np.zeros(0, bool))
 
 
 def text(name: str) -> Callable[[Path], object]:

@@ -283,6 +283,8 @@ class LabelingSession:
             self._changes = 0
         clustering = self._learner.learn(request)
         self._take(request, clustering, "")
+        if self.error:
+            raise SessionError(self.error)
         if self.folder is not None:
             from ..persist import save
             from .worker import CLUSTERING, MODEL
