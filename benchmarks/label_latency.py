@@ -20,8 +20,7 @@ from playwright.sync_api import sync_playwright
 
 import pairmargin.web.session
 from label_load import Server, tell, write_pictures
-from pairmargin import LabelingSession, read_items
-from pairmargin.readers.folders import fingerprint
+from pairmargin.web.serving import open_session
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 FLAGS += ["--disable-component-update", "--disable-sync"]
@@ -42,11 +41,12 @@ WATCH = """() => {
 def seconds_of_a_warm_refit(data: Path, folder: Path) -> float:
     """From asking for it to the new clusters, after ten more answers, in the process of its own."""
     pairmargin.web.session.REFIT_EVERY = 1000  # learn only when asked to
-    items = read_items(data)
-    with LabelingSession(items, folder=folder, fingerprint=fingerprint(data)["sha256"], background=True) as session:
+    session, faces = open_session(data, folder, None, {})
+    ids = faces.items.ids
+    with session:
         session.refit(fresh=False)  # and the other process is ready
         for i, j in session.next_pairs(10).tolist():
-            session.answer("same" if items.ids[i][0] == items.ids[j][0] else "different", (i, j))
+            session.answer("same" if ids[i][0] == ids[j][0] else "different", (i, j))
         began = time.perf_counter()
         session.refit(fresh=False)
         return time.perf_counter() - began
