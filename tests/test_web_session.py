@@ -444,3 +444,17 @@ def test_another_number_of_clusters_is_learned_when_a_session_is_opened(tmp_path
         other.refit()
         assert other.clustering.is_fresh
         assert other.clustering.chances.shape[1] == k + 1
+
+
+def test_answers_of_several_people_keep_their_names_in_any_order(tmp_path):
+    path = tmp_path / "team.csv"
+    path.write_text("a,b,same,who\n4,5,true,Zoe\n0,1,false,Ada\n1,0,false,Bob\n0,1,true,Zoe\n")
+    session = a_session()
+    assert session.import_pairs(path) == 4
+    said = {(row.a, row.b, row.who, row.answer) for row, _ in session.answers()}
+    assert said == {
+        ("4", "5", "Zoe", SAME),
+        ("0", "1", "Ada", DIFFERENT),
+        ("0", "1", "Bob", DIFFERENT),
+        ("0", "1", "Zoe", SAME),
+    }

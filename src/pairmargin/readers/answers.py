@@ -69,8 +69,30 @@ def read_pairs(
     return _answers(found, ids, {"encoding": encoding, "separator": separator})
 
 
+def read_people(path: str | os.PathLike[str], ids: Sequence[str]) -> dict[str, Pairs]:
+    """The answers of each person in the column `who` of a file; without that column, all are of the file's name."""
+    found = existing(path)
+    read_pairs(found, ids)  # for its checks of the whole
+    table, places, template = _table(found, ids, {})
+    rows: dict[str, list[int]] = {}
+    for row, who in enumerate(table.get("who", [found.stem] * len(places))):
+        rows.setdefault(who or "", []).append(row)
+    return {
+        who: Pairs._from_table(
+            {name: [cells[k] for k in own] for name, cells in table.items()}, [places[k] for k in own], template
+        )
+        for who, own in rows.items()
+    }
+
+
 def _answers(path: Path, ids: Sequence[str] | None, options: Options) -> Pairs:
     """The answers of a file about items with these ids, or about rows if there are none."""
+    pairs = Pairs._from_table(*_table(path, ids, options))
+    return pairs if ids is None else Pairs.check(pairs, len(ids))
+
+
+def _table(path: Path, ids: Sequence[str] | None, options: Options) -> tuple[dict[str, list[Any]], list[int], str]:
+    """The columns of a file with rows in place of ids, where each line stands in it, and how to say so."""
     try:
         cells, places, template = _cells(path, options)
     except InvalidDataError as error:
@@ -85,15 +107,14 @@ def _answers(path: Path, ids: Sequence[str] | None, options: Options) -> Pairs:
                 table[side] = [
                     _row(cell, rows, side, template.format(k)) for cell, k in zip(cells[side], places, strict=True)
                 ]
-    pairs = Pairs._from_table(table, places, template)
-    return pairs if ids is None else Pairs.check(pairs, len(ids))
+    return table, places, template
 
 
 def _cells(path: Path, options: Options) -> tuple[Cells, list[int], str]:
     """The columns that matter, where each row stands in the file, and how to say so."""
     file = open_table(path, options)
     check_columns(file.names, path.name)
-    columns: list[str] = [name for name in ("a", "b", "same", "weight") if name in file.names]
+    columns: list[str] = [name for name in ("a", "b", "same", "weight", "who") if name in file.names]
     name = path.name.replace("{", "{{").replace("}", "}}")
     if not isinstance(file, TextTable):
         table = file.read(columns, {})

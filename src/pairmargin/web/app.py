@@ -265,8 +265,7 @@ class Views:
 
     def _is_done(self, body: Body) -> bool:
         """Whether this was sent before, and only the reply was lost."""
-        key = _sender(body)["key"]
-        return key is not None and self.session.store.has_key(f"{key}-0")
+        return self.session.store.is_done(_sender(body)["key"])
 
     def _check_version(self, body: Body) -> None:
         """Refuse what is said about clusters that are no more."""

@@ -205,7 +205,7 @@ class LabelingSession:
         """Take several answers and a number of clusters, all or nothing; with a key that was there, nothing."""
         self._desk.admit(who)
         with self.store.writing():
-            if key is not None and self.store.has_key(f"{key}-0"):
+            if self.store.is_done(key):
                 return
             for n, (answer, (i, j)) in enumerate(said):
                 own = None if key is None else f"{key}-{n}"
@@ -432,15 +432,16 @@ class LabelingSession:
         The column who, if there is one, says whose they are; or else ``who``, or the name of the file. A file that was
         taken over before is left alone: what was changed since stays.
         """
-        from ..readers import read_pairs
+        from ..readers.answers import read_people
 
-        pairs = read_pairs(path, self.ids)
-        names = [who] * len(pairs) if who is not None else _who_said(Path(path), len(pairs))
         key = f"import-{hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]}"
-        said = np.where(pairs.same, SAME, DIFFERENT).tolist()
-        rows = zip(names, pairs.index.tolist(), said, strict=True)
+        rows = [
+            (name if who is None else who, self.ids[i], self.ids[j], SAME if same else DIFFERENT)
+            for name, pairs in read_people(path, self.ids).items()
+            for (i, j), same in zip(pairs.index.tolist(), pairs.same.tolist(), strict=True)
+        ]
         with self._lock:
-            count = self.store.add_all(((name, self.ids[i], self.ids[j], each) for name, (i, j), each in rows), key)
+            count = self.store.add_all(rows, key)
             self._recount()
             self._changes += count
             self._refit_if_due()
@@ -623,21 +624,6 @@ def _items_of(X: Any) -> tuple[Items | None, Any, list[str]]:
     if len(features.shape) != 2 or features.shape[0] < 2:
         raise InvalidParameterError(f"X has shape {features.shape}; a session needs two items or more, a row for each")
     return None, features, list(map(str, range(features.shape[0])))
-
-
-def _who_said(path: Path, n: int) -> list[str]:
-    """Whose the answers of a file are: its column who, or else its name."""
-    from ..readers.columns import texts_of
-    from ..readers.csv_files import TextTable
-    from ..readers.table_files import open_table
-
-    file = open_table(path, {})
-    if "who" not in file.names:
-        return [path.stem] * n
-    if isinstance(file, TextTable):
-        place = file.names.index("who")
-        return [row[place].strip() for _, row in file.lines()]
-    return [name or "" for name in texts_of(file.read(["who"], {}).column("who"))]
 
 
 def _fingerprint(X: Any, ids: list[str]) -> str:

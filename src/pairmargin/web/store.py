@@ -237,9 +237,9 @@ class AnswerStore:
             row = self._database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return default if row is None else json.loads(row[0])
 
-    def has_key(self, key: str) -> bool:
-        """Whether a row has this key."""
-        return bool(self._rows("log WHERE key = ?", check_key(key)))
+    def is_done(self, key: str | None) -> bool:
+        """Whether rows that were written together, the first of them as ``key-0``, are there."""
+        return key is not None and bool(self._rows("log WHERE key = ?", check_key(f"{key}-0")))
 
     def log(self) -> list[Answer]:
         """Every row, in order."""
@@ -301,7 +301,7 @@ class AnswerStore:
         """Write many answers (who, a, b, answer), all of them or none; how many. With a key that was there, none."""
         number = 0
         with self.writing():
-            if key is not None and self.has_key(f"{key}-0"):
+            if self.is_done(key):
                 return 0
             for number, answer in enumerate(answers, 1):
                 self.add(*answer, key=None if key is None else f"{key}-{number - 1}")
