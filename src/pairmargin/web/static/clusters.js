@@ -3,7 +3,7 @@
 import { complain, get, post } from "./api.js";
 import { button, element, say } from "./dom.js";
 import { largeFace, scrollTogether, tile } from "./faces.js";
-import { count, number, percent, word } from "./words.js";
+import { count, nameOf, number, percent, word } from "./words.js";
 
 let view = null;
 let dragged = null;
@@ -53,8 +53,6 @@ async function load() {
     keepingFocus(view.shelves, () => view.shelves.replaceChildren(...list.map(shelf)));
   } catch (error) { complain(error); }
 }
-
-const nameOf = (each) => each.name || word("cluster", number(each.cluster));
 
 function shelf(each) {
   const tiles = element("ul", { class: "tiles" }, ...each.sure.map((face) => item(face, each)));

@@ -4,7 +4,7 @@
 import { complain, get } from "./api.js";
 import { button, element } from "./dom.js";
 import { tile } from "./faces.js";
-import { number, word } from "./words.js";
+import { nameOf, number, word } from "./words.js";
 
 const NEAR = 12; // pixels within which a dot is meant
 const CELLS = 128; // of the grid, a side, that finds the dot under the pointer
@@ -36,8 +36,6 @@ export async function show(root, state) {
 export function update(state, isNew) {
   if (view && isNew) load(false);
 }
-
-const nameOf = (each) => each.name || word("cluster", number(each.cluster));
 
 async function load(isFirst) {
   try {

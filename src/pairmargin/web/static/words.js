@@ -71,3 +71,6 @@ export const locale = navigator.language || "en"; // how numbers and dates are w
 export const number = (value) => value.toLocaleString(locale);
 export const percent = (value) => value.toLocaleString(locale, { style: "percent", maximumFractionDigits: 0 });
 export const count = (n) => (n === 1 ? word("item") : word("items", number(n)));
+
+// What a cluster is called, also one that nobody has named.
+export const nameOf = (each) => each.name || word("cluster", number(each.cluster));
