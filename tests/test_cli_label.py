@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import socket
 import sys
-from contextlib import closing
 
 import pytest
 from typer.testing import CliRunner
 
 from pairmargin import OutputError, SessionError, cli
 from pairmargin.web.serving import link, listening, open_session
-from pairmargin.web.store import AnswerStore
 
 
 @pytest.fixture
@@ -90,7 +88,3 @@ def test_the_same_file_read_in_another_way_is_refused(table, tmp_path):
     with pytest.raises(SessionError, match="read with other options; pass the same ones"):
         opened()
     opened(id="name")
-    with closing(AnswerStore(tmp_path / "session" / "answers.sqlite")) as store:
-        known = store.fact("data")
-        store.set_fact("data", known | {"fingerprint": known["fingerprint"].partition("-")[0]})
-    opened(id="name")  # as older versions have kept it

@@ -223,6 +223,26 @@ def test_the_map_can_be_hovered_and_zoomed(browser, command):
     assert page.errors == []
 
 
+def test_the_map_is_read_by_keys_alone(browser, command):
+    page = a_page(browser, command.link)
+    go(page, "map")
+    page.wait_for_selector(".map[data-drawn]")
+    canvas, card = page.locator(".map canvas"), page.locator(".hover")
+    canvas.press("Enter")
+    expect(card.locator(".soft")).to_contain_text(".png")
+    first = card.inner_text()
+    canvas.press("Escape")
+    expect(card).to_be_hidden()
+    for _ in range(8):
+        canvas.press("ArrowRight")
+    canvas.press("Enter")
+    expect(card).to_be_visible()
+    expect(card).not_to_have_text(first)
+    box, place = page.locator(".map").bounding_box(), card.bounding_box()
+    assert abs(place["x"] - box["x"] - box["width"] / 2) < 20  # beside the dot, which is in the middle now
+    assert page.errors == []
+
+
 def test_an_item_is_dragged_to_another_shelf(browser, command):
     page = a_page(browser, command.link)
     go(page, "clusters")
@@ -249,6 +269,32 @@ def test_a_shelf_gets_a_name_that_is_only_text(browser, command):
     page.keyboard.press("Escape")
     go(page, "map")
     expect(page.locator(".legend li").first).to_contain_text(name)
+    assert page.errors == []
+
+
+def test_a_name_that_is_typed_while_it_learns_is_kept(browser, command):
+    ada, bob = (a_page(browser, command.link, who) for who in ("Ada", "Bob"))
+    for _ in range(3):
+        answer(bob)
+    go(ada, "clusters")
+    ada.locator(".shelf .name").first.press_sequentially("zeros")
+    known = int(ada.evaluate("document.body.dataset.version"))
+    go(bob, "answers")
+    bob.get_by_role("button", name="Learn now").click()
+    ada.wait_for_function("known => Number(document.body.dataset.version) > known", arg=known)
+    ada.locator(".shelf .name").first.press("Enter")
+    go(ada, "map")
+    expect(ada.locator(".legend li", has_text="zeros")).to_have_count(1)
+    assert ada.errors == bob.errors == []
+
+
+def test_escape_leaves_the_persons_name_as_it_was(browser, command):
+    page = a_page(browser, command.link)
+    for key, name in (("Escape", "Ada"), ("Enter", "Bob")):
+        page.locator("#person").click()
+        page.fill("#name-input", "Bob")
+        page.press("#name-input", key)
+        expect(page.locator("#person")).to_have_text(name)
     assert page.errors == []
 
 

@@ -17,7 +17,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from ..exceptions import InvalidParameterError, OutputError, PairMarginError, SessionError
+from ..exceptions import InvalidParameterError, OutputError, PairMarginError
 from . import shelves
 from .exporting import EXPORTS
 from .faces import SIDES, Faces
@@ -132,9 +132,8 @@ class Views:
     # Clusters
 
     def clusters(self, body: Body) -> list[Body]:
-        version = self.session.version
         clustering = self.session.clustering  # one and the same for all of them, also if another is learned meanwhile
-        return [self._shelf(clustering, k, 0) | {"version": version} for k in np.unique(clustering.cluster).tolist()]
+        return [self._shelf(clustering, k, 0) for k in np.unique(clustering.cluster).tolist()]
 
     def shelf(self, body: Body) -> Body:
         cluster, clustering = _whole(body, "cluster"), self.session.clustering
@@ -165,21 +164,24 @@ class Views:
         pair = list(self.session.split_pair(_whole(body, "cluster")))
         return {"pair": pair, "faces": [self.faces.face(row) for row in pair]}
 
+    # A cluster is told by an item of it: its number may be another's by the time a request arrives
+
     def rename(self, body: Body) -> Body:
-        self._check_version(body)
-        self.session.rename(_whole(body, "cluster"), _text(body, "name"))
+        with self.session.lock:
+            self.session.rename(self._cluster(body, "like"), _text(body, "name"))
         return {}
 
     def move(self, body: Body) -> Body:
-        if not self._is_done(body):
-            self._check_version(body)
-            self.session.move(self._row(body, "row"), _whole(body, "cluster"), **_sender(body))
+        with self.session.lock:
+            if not self._is_done(body):
+                self.session.move(self._row(body, "row"), self._cluster(body, "like"), **_sender(body))
         return self.state(body)
 
     def merge(self, body: Body) -> Body:
-        if not self._is_done(body):
-            self._check_version(body)
-            self.session.merge(_whole(body, "one"), _whole(body, "other"), **_sender(body))
+        with self.session.lock:
+            one, other = self._cluster(body, "one"), self._cluster(body, "other")
+            if one != other and not self._is_done(body):
+                self.session.merge(one, other, **_sender(body))
         return self.state(body)
 
     def split(self, body: Body) -> Body:
@@ -267,16 +269,15 @@ class Views:
         """Whether this was sent before, and only the reply was lost."""
         return self.session.store.is_done(_sender(body)["key"])
 
-    def _check_version(self, body: Body) -> None:
-        """Refuse what is said about clusters that are no more."""
-        if _whole(body, "version", self.session.version) != self.session.version:
-            raise SessionError("the clusters have changed meanwhile; look at them again")
-
     def _row(self, body: Body, name: str) -> int:
         row = _whole(body, name)
         if row >= len(self.session.ids):
             raise InvalidParameterError(f"{name}={row} must be below {len(self.session.ids)}")
         return row
+
+    def _cluster(self, body: Body, name: str) -> int:
+        """The cluster of an item."""
+        return int(self.session.labels[self._row(body, name)])
 
     def _pair(self, body: Body) -> list[int]:
         pair = body.get("pair")

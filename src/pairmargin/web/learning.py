@@ -58,7 +58,7 @@ class Clustering:
     doubt : ndarray of shape (·,)
         The chance that each of them is a mistake.
     same : ndarray of shape (·,)
-        What each of them says; empty in files of older versions.
+        What each of them says.
     n_answers : int
     is_fresh : bool
     seconds : float
@@ -85,7 +85,7 @@ class Clustering:
     def load(cls, path: Path, n_items: int) -> Clustering:
         """Read what `save` wrote."""
         try:
-            found = {"same": np.zeros(0, dtype=bool)} | load_file(path)
+            found = load_file(path)
             values: dict[str, Any] = {each.name: found[each.name] for each in fields(cls)}
         except (OSError, SafetensorError, KeyError) as error:
             raise SessionError(f"{path} is damaged ({error}); remove it, and it is made again") from error
@@ -117,7 +117,7 @@ class Learner:
     def go_on_with(self, clustering: Clustering) -> None:
         """Keep the numbers, the map and the doubts of a clustering of yesterday."""
         self._last = clustering
-        rows = zip(clustering.answered.tolist(), clustering.same.tolist(), clustering.doubt.tolist(), strict=False)
+        rows = zip(clustering.answered.tolist(), clustering.same.tolist(), clustering.doubt.tolist(), strict=True)
         self._trust = {(i, j, same): 1 - doubt for (i, j), same, doubt in rows}
 
     def first_look(self, request: Request) -> Clustering:

@@ -123,8 +123,8 @@ class LabelingSession:
         self.overlap, self.folder = overlap, None if folder is None else Path(folder)
         self.error = ""  # why the last refit failed
         self.version = 0  # goes up with every refit
-        self._lock = threading.RLock()
-        self._changed = threading.Condition(self._lock)
+        self.lock = threading.RLock()  # held, the clusters stay as they are
+        self._changed = threading.Condition(self.lock)
         self._memory = Memory({name: row for row, name in enumerate(self.ids)})
         self._desk = Desk(self._memory, len(self.ids), overlap, random_state)
         self._learner = Learner(self.X, random_state, settings, strategy)
@@ -163,7 +163,7 @@ class LabelingSession:
         pairs : ndarray of shape (≤ n, 2)
             Row numbers; fewer if no more questions are open.
         """
-        with self._lock:
+        with self.lock:
             pairs = self._desk.next(who, n, self._questions)
         return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
@@ -187,7 +187,7 @@ class LabelingSession:
         row : Answer
             As it was written.
         """
-        with self._lock:
+        with self.lock:
             self._desk.admit(who)  # or else refuse it, before anything is written
             i, j = self._checked(pair) if pair is not None else self._first_question(who)
             row, is_new = self.store.add(who, self.ids[i], self.ids[j], answer, chance=self.chance(i, j), key=key)
@@ -227,7 +227,7 @@ class LabelingSession:
         row : Answer or None
             What was undone; None if there was nothing.
         """
-        with self._lock:
+        with self.lock:
             row = self.store.undo(who, key=key)
             if row is not None:
                 self._recount()
@@ -238,7 +238,7 @@ class LabelingSession:
 
     def answers(self) -> list[tuple[Answer, float]]:
         """Every answer that counts, with the chance that it is a mistake; the most doubtful first, then the latest."""
-        with self._lock:
+        with self.lock:
             pairs = map(tuple, self.clustering.answered.tolist())
             doubt = dict(zip(pairs, self.clustering.doubt.tolist(), strict=True))
             rows = [(row, float(doubt.get(pair, 0.0))) for (_, pair), row in self._memory.current.items()]
@@ -249,7 +249,7 @@ class LabelingSession:
         """What people say together; where as many say one as the other, nothing."""
         from ..pairs import Pairs
 
-        with self._lock:
+        with self.lock:
             sure = self._memory.settled()
         return Pairs(np.array(list(sure), dtype=np.int64).reshape(-1, 2), np.array(list(sure.values()), dtype=bool))
 
@@ -269,7 +269,7 @@ class LabelingSession:
         fresh : bool, optional
             Start anew, instead of from the last model. None does so whenever the answers have doubled since.
         """
-        with self._lock:
+        with self.lock:
             request = Request(self.pairs, self._memory.unsettled(), self.n_clusters, self._is_fresh_due(fresh))
             if self._background is not None:
                 self._background.start(request)
@@ -317,7 +317,7 @@ class LabelingSession:
     @property
     def progress(self) -> Progress:
         """How far it has come."""
-        with self._lock:
+        with self.lock:
             n_unsure = self._memory.n_unsettled
             n_sure = len(self._memory.votes) - n_unsure
             latest = self._memory.expected[-LATEST:]
@@ -337,7 +337,7 @@ class LabelingSession:
 
     def rename(self, cluster: int, name: str) -> None:
         """Give a cluster a name; an empty one takes it away."""
-        with self._lock:
+        with self.lock:
             self._checked_cluster(cluster)
             if len(name) > LONGEST_NAME:
                 raise InvalidParameterError(f"name={name[:40]!r} must have at most {LONGEST_NAME} letters")
@@ -349,7 +349,7 @@ class LabelingSession:
 
     def move(self, item: int, cluster: int, *, who: str = "", key: str | None = None) -> None:
         """Say that an item belongs elsewhere: the same as the surest of one cluster, different from that of its own."""
-        with self._lock:
+        with self.lock:
             self._checked_cluster(cluster)
             own = int(self.labels[item])
             if own == cluster:
@@ -368,7 +368,7 @@ class LabelingSession:
 
         If that follows already, nothing is done.
         """
-        with self._lock:
+        with self.lock:
             a, b = (shelves.surest(self.clustering, self._checked_cluster(each)) for each in (one, other))
             if a is None or b is None or one == other:
                 raise InvalidParameterError(f"clusters {one} and {other} must be two that have items")
@@ -377,7 +377,7 @@ class LabelingSession:
 
     def split_pair(self, cluster: int) -> Pair:
         """The question that would split a cluster: the surest items of its two halves."""
-        with self._lock:
+        with self.lock:
             return shelves.halves(self.clustering, self._checked_cluster(cluster))
 
     def split(self, cluster: int, pair: Sequence[int] | None = None, *, who: str = "", key: str | None = None) -> None:
@@ -385,14 +385,14 @@ class LabelingSession:
 
         ``pair`` are their row numbers; None takes those of `split_pair`.
         """
-        with self._lock:
+        with self.lock:
             most = self._checked_clusters(self.n_clusters + 1)
             own = self.split_pair(cluster) if pair is None else self._checked(pair)
             self._say([(DIFFERENT, own)], who, key, most)
 
     def set_clusters(self, n_clusters: int) -> None:
         """Ask for another number of clusters; the next refit starts anew."""
-        with self._lock:
+        with self.lock:
             wanted = self._checked_clusters(n_clusters)
             self.store.set_fact("n_clusters", wanted)
             self.n_clusters = wanted
@@ -403,19 +403,19 @@ class LabelingSession:
     @property
     def people(self) -> dict[str, int]:
         """Who has answered, and how many pairs."""
-        with self._lock:
+        with self.lock:
             return dict(self._memory.people)
 
     @property
     def kappa(self) -> float | None:
         """Cohen's κ over the pairs that several people have answered; None if there is nothing to compare."""
-        with self._lock:
+        with self.lock:
             return people.kappa(self._memory.shared)
 
     @property
     def disagreements(self) -> list[Pair]:
         """The pairs that some call the same and others different."""
-        with self._lock:
+        with self.lock:
             return people.disagreements(self._memory.shared)
 
     # Files
@@ -440,7 +440,7 @@ class LabelingSession:
             for name, pairs in read_people(path, self.ids).items()
             for (i, j), same in zip(pairs.index.tolist(), pairs.same.tolist(), strict=True)
         ]
-        with self._lock:
+        with self.lock:
             count = self.store.add_all(rows, key)
             self._recount()
             self._changes += count
@@ -474,9 +474,7 @@ class LabelingSession:
         if known is None:
             self.store.set_fact("data", {"fingerprint": fingerprint, "items": len(self.ids)})
             return
-        then, now = known["fingerprint"], fingerprint
-        if "-" not in then:  # begun before the way of reading was kept
-            now = now.partition("-")[0]
+        then, now = known["fingerprint"], fingerprint  # of the contents, "-", of the way they were read
         if then.partition("-")[0] != now.partition("-")[0]:
             raise SessionError(
                 f"the data are not those that the session in {self.folder} was begun with ({known['items']:,} items "
@@ -486,11 +484,6 @@ class LabelingSession:
             raise SessionError(
                 f"the session in {self.folder} was begun with these data, but they were read with other options; "
                 "pass the same ones (such as --id, --text, --columns), or choose another folder"
-            )
-        if known["items"] != len(self.ids):
-            raise SessionError(
-                f"the session in {self.folder} has {known['items']:,} items, and now {len(self.ids):,} were read; "
-                "pass the same options for reading, or choose another folder"
             )
 
     def _first_clustering(self) -> Clustering:
@@ -531,7 +524,7 @@ class LabelingSession:
 
     def _take(self, request: Request, clustering: Clustering | None, error: str) -> None:
         """Go on with what was learned."""
-        with self._lock:
+        with self.lock:
             self._done, self.error = min(self._done + 1, self._asked), error
             if clustering is not None:
                 names = shelves.carried(self.names, self.clustering.cluster, clustering.cluster)
@@ -565,8 +558,6 @@ class LabelingSession:
     def _is_learned(self) -> bool:
         """Whether the clusters were learned from the answers as they are now."""
         pairs, last = self.pairs, self.clustering
-        if len(last.same) != last.n_answers:  # of an older version
-            return last.n_answers == len(pairs)
         now, then = (
             {(i, j, same) for (i, j), same in zip(index.tolist(), said.tolist(), strict=True)}
             for index, said in ((pairs.index, pairs.same), (last.answered, last.same))

@@ -59,7 +59,7 @@ function shelf(each) {
   const name = element("input", { class: "name", value: each.name, maxLength: 100, placeholder: nameOf({ ...each, name: "" }), "aria-label": word("name") });
   name.addEventListener("change", () => {
     each.name = name.value.trim();
-    post("rename", { cluster: each.cluster, name: each.name, version: each.version }).catch(complain);
+    post("rename", { like: likeOf(each), name: each.name }).catch(complain);
   });
   name.addEventListener("keydown", (event) => { if (event.key === "Enter") name.blur(); });
   const box = element("section", { class: `shelf k${each.cluster % 10}`, "aria-label": nameOf(each), dataset: { cluster: each.cluster } },
@@ -118,9 +118,12 @@ async function further(each) {
   return next.sure.length;
 }
 
-async function move(row, { cluster, version }, from) {
+// An item that stands for a shelf, whatever number the cluster has by now.
+const likeOf = (each) => each.sure[0].row;
+
+async function move(row, to, from) {
   try {
-    await post("move", { row, cluster, version });
+    await post("move", { row, like: likeOf(to) });
     const next = (from.nextElementSibling ?? from.previousElementSibling)?.querySelector("button");
     const hadFocus = from.contains(document.activeElement);
     for (const each of view?.shelves.querySelectorAll(`[data-focus="item-${row}"]`) ?? []) each.parentElement.remove();
@@ -141,8 +144,7 @@ function choices(but, onchoice) {
   const others = view.list.filter((each) => each.cluster !== but);
   return element("div", { class: "choices" }, ...others.map((each) => {
     const choice = button(element("span", { class: `swatch k${each.cluster % 10}` }), () => onchoice(each), { class: "choice" });
-    if (each.sure.length) choice.append(element("span", { class: "tile", "aria-hidden": "true" }, tile(each.sure[0])));
-    choice.append(nameOf(each));
+    choice.append(element("span", { class: "tile", "aria-hidden": "true" }, tile(each.sure[0])), nameOf(each));
     return choice;
   }));
 }
@@ -160,7 +162,7 @@ function chooseOther(each) {
   const dialog = dialogWith(word("mergeTitle"), choices(each.cluster, async (other) => {
     dialog.close();
     try {
-      await post("merge", { one: each.cluster, other: other.cluster, version: each.version });
+      await post("merge", { one: likeOf(each), other: likeOf(other) });
       say(word("moved"));
     } catch (error) { complain(error); }
   }));

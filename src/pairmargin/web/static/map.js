@@ -89,10 +89,10 @@ function index() {
 
 const cellOf = (value, axis = 0) => Math.floor((value - view.bounds[axis]) / view.cell);
 
-function nearest(px, py) {
+function nearest(px, py, within = NEAR) {
   const [x, y] = [(px - view.x) / view.scale, (py - view.y) / view.scale];
-  const reach = Math.min(Math.ceil(NEAR / view.scale / view.cell), CELLS);
-  let [best, least] = [-1, (NEAR / view.scale) ** 2];
+  const reach = Math.min(Math.ceil(within / view.scale / view.cell), CELLS);
+  let [best, least] = [-1, (within / view.scale) ** 2];
   for (let i = cellOf(x) - reach; i <= cellOf(x) + reach; i += 1) {
     for (let j = cellOf(y, 1) - reach; j <= cellOf(y, 1) + reach; j += 1) {
       for (const k of view.grid.get(i + j * 4096) ?? []) {
@@ -278,8 +278,10 @@ function listen() {
   canvas.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: [40, 0], ArrowRight: [-40, 0], ArrowUp: [0, 40], ArrowDown: [0, -40] }[event.key];
     const factor = { "+": 1.25, "=": 1.25, "-": 0.8 }[event.key];
-    if (!view.places) return;
-    if (step) { view.x += step[0]; view.y += step[1]; moving(); }
+    if (!view.grid) return;
+    if (event.key === "Enter") pick();
+    else if (event.key === "Escape") hide();
+    else if (step) { view.x += step[0]; view.y += step[1]; moving(); }
     else if (factor) zoom(frame.clientWidth / 2, frame.clientHeight / 2, factor);
     else return;
     event.preventDefault();
@@ -289,6 +291,17 @@ function listen() {
 function hide() {
   view.hovered = -1;
   view.card.hidden = true;
+}
+
+// The dot nearest the middle says what it is, and comes to the middle.
+function pick() {
+  const { clientWidth: width, clientHeight: height } = view.frame;
+  const row = nearest(width / 2, height / 2, Math.hypot(width, height));
+  if (row < 0) return;
+  view.x = width / 2 - view.scale * view.places[2 * row];
+  view.y = height / 2 - view.scale * view.places[2 * row + 1];
+  moving();
+  hover(width / 2, height / 2);
 }
 
 // The dot under the pointer. One question at a time goes to the server: about where the pointer is by then.
