@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
+import subprocess
 import sys
 
 import pytest
@@ -88,3 +91,20 @@ def test_the_same_file_read_in_another_way_is_refused(table, tmp_path):
     with pytest.raises(SessionError, match="read with other options; pass the same ones"):
         opened()
     opened(id="name")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is sent in another way there")
+def test_control_c_ends_it_without_a_word(table, tmp_path):
+    pytest.importorskip("uvicorn")
+    arguments = ["label", str(table), "--session", str(tmp_path / "session"), "--no-browser"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pairmargin", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert any("http://" in line for line in process.stdout)
+    process.send_signal(signal.SIGINT)
+    _, complaints = process.communicate(timeout=120)
+    assert process.returncode in (0, 130)
+    assert "Traceback" not in complaints
+    session, _ = open_session(table, tmp_path / "session", None, {})  # nobody has it any more
+    session.close()

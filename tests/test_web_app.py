@@ -361,6 +361,9 @@ def test_odd_addresses_are_not_found(client):
     assert client.get("/static/%00").status_code == 404
     assert client.get(f"/static/{'a' * 3000}").status_code == 404
     assert client.get(f"/{'../' * 500}etc/passwd").status_code == 404
+    for path in ("/picture/small/1e0", "/static/<b>", "/<b>", "/export/<b>"):
+        reply = client.get(path)
+        assert (reply.status_code, reply.headers["content-type"].split(";")[0]) == (404, "text/plain"), path
 
 
 @pytest.mark.parametrize("length", ["²", "9" * 5000, "-1", "1e3", "10 ", "+10"])

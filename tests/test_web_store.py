@@ -79,6 +79,20 @@ def test_wrong_answers_are_refused_and_leave_nothing_behind():
     assert store.log() == []
 
 
+def test_what_is_broken_off_leaves_nothing_behind():
+    store = AnswerStore()
+
+    def broken_off():
+        yield "Ada", "f1", "f2", SAME
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.add_all(broken_off())
+    assert store.log() == []
+    store.add("Ada", "f3", "f4", SAME)
+    assert current(store) == {("Ada", "f3", "f4"): SAME}
+
+
 def test_it_opens_again_with_answers_and_facts(path):
     store = AnswerStore(path)
     store.add("Ada", "Ä\n1", "f2", SAME)
