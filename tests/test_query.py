@@ -277,8 +277,8 @@ def test_answers_speak_for_those_that_resemble_a_point_before_there_is_a_new_mod
         """Of every point, that it belongs with the core on the right."""
         index, same = zip(((left, right), False), *more, strict=True)
         cores = Cores(view, Known(Pairs(index, same), 90))
-        assert sorted(cores.home) == [0, 1]
-        return cores.chance[:, cores.home == 1].ravel()
+        assert cores.has_part.sum(0).tolist() == cores.has_part.sum(1).tolist() == [1, 1]
+        return cores.chance[:, cores.has_part[1]].ravel()
 
     before = chance()
     beside = 30 + np.argsort(((view.codes[30:60] - view.codes[middle]) ** 2).sum(1))[1:6]
@@ -291,6 +291,16 @@ def test_cores_with_likenesses_across_are_compared_before_those_with_doubts_betw
     view = three_bunches((0.3, 3), [[0.8, 0.01, 0.19], [0.01, 0.98, 0.01], [0.19, 0.01, 0.8]])
     i, j = choose(view, Pairs.empty(), 1, random_state=0)[0]
     assert {i // 30, j // 30} == {0, 1}
+
+
+def test_a_cluster_that_is_known_to_be_a_piece_of_another_gets_no_core_of_its_own() -> None:
+    view = three_bunches((3, 3), [[0.9, 0.05, 0.05], [0.05, 0.9, 0.05], [0.05, 0.05, 0.9]])
+    cores = Cores(view, Known(Pairs([(0, 45)], [True]), 90))  # the first bunch and the second
+    assert cores.has_part.sum(0).tolist() == [2, 1]
+    np.testing.assert_allclose(cores.chance[:60, 0], 0.95, atol=0.03)
+    cores = Cores(view, Known(Pairs([(0, 45), (0, 31)], [True, False]), 90))  # of which part is something else
+    assert cores.has_part.sum(1).tolist() == [1, 1, 1]
+    assert len(cores.groups) == 3
 
 
 def test_what_a_point_teaches_is_what_others_do_not() -> None:

@@ -10,7 +10,8 @@ b      | `confused`  | share of the cannot-links within one cluster
 q      | `together`  | share of all pairs of points within one cluster, which needs no answers
 π      | `same_rate` | share of all pairs of points that are the same; q = π a + (1 − π) b
 
-However the answers were picked, a and b can be read off them, and so can π: docs/design/fewer-clusters.md.
+However many of each kind were drawn, a and b can be read off them, and so can π. Of questions that somebody has picked,
+only what their answers join tells of π: docs/design/fewer-clusters.md.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ NEARLY = 0.95  # of the best agreement is enough for the fewest clusters
 PIECES = 4.0  # clusters for every class of the 1/π that there seem to be
 N_FOLDS = 5  # answers that say which pieces to join are not those that judge it
 SURE = 1.0  # standard errors of doubt, in favour of the number of clusters asked for
+PICKED = 0.75  # of the points that a draw would be about, and the questions were not drawn
 TINY = 1e-6  # in place of shares that must not be 0
 
 
@@ -54,13 +56,35 @@ def clusters_to_use(n_clusters: int, pairs: Pairs, runs_for: Callable[[int], Seq
     found = [_joined_evidence(runs_for(k), pairs) for k in TRIED if k < n_clusters]
     same_rate, error = _same_rate(found, len(pairs) - n_same)
     fewer = max(round(PIECES / same_rate), 2)
-    if fewer >= n_clusters:
-        return n_clusters
-    # The doubts all speak for the number that was asked for: it may keep more, and fewer pairs may be the same.
-    low = max(same_rate - SURE * error, TINY)
-    asked = _evidence(runs_for(n_clusters), pairs)
-    asked = asked._replace(kept=asked.kept + SURE * np.sqrt(_variance(asked.kept, n_same)))
-    return fewer if _rand(_joined_evidence(runs_for(fewer), pairs), low) > _rand(asked, low) else n_clusters
+    runs = runs_for(n_clusters)
+    if fewer < n_clusters:
+        # The doubts all speak for the number that was asked for: it may keep more, and fewer pairs may be the same.
+        low = max(same_rate - SURE * error, TINY)
+        asked = _evidence(runs, pairs)
+        asked = asked._replace(kept=asked.kept + SURE * np.sqrt(_variance(asked.kept, n_same)))
+        if _rand(_joined_evidence(runs_for(fewer), pairs), low) > _rand(asked, low):
+            return fewer
+    pieces = _pieces(n_clusters, pairs, runs_for) if _were_picked(pairs, len(runs[0])) else n_clusters
+    return pieces if pieces <= n_clusters / 2 else n_clusters
+
+
+def _were_picked(pairs: Pairs, n_samples: int) -> bool:
+    """Whether somebody has chosen what to ask: a draw rarely comes back to the same points."""
+    expected = n_samples * (1 - (1 - 1 / n_samples) ** (2 * len(pairs)))
+    return len(pairs.points) < PICKED * expected
+
+
+def _pieces(n_clusters: int, pairs: Pairs, runs_for: Callable[[int], Sequence[Array]]) -> int:
+    """As few clusters as are enough for what the answers have joined already, at most ``n_clusters``.
+
+    What they join is one class, so π is at least the share of all pairs that lie together then.
+    """
+    while True:
+        together = np.mean([_together(joined(run, pairs)) for run in runs_for(n_clusters)])
+        fewer = max(round(PIECES / together), 2)
+        if fewer >= n_clusters:
+            return n_clusters
+        n_clusters = fewer
 
 
 def count_clusters(pairs: Pairs, runs_for: Callable[[int], Sequence[Array]], n_samples: int) -> int:
@@ -120,8 +144,12 @@ def _inside(labels: Array, pairs: Pairs) -> Array:
 
 def _shares(inside: Array, runs: Sequence[Array], pairs: Pairs) -> Evidence:
     kept, confused = (float(np.average(inside[kind], weights=pairs.weight[kind])) for kind in (pairs.same, ~pairs.same))
-    together = np.mean([((np.bincount(labels) / len(labels)) ** 2).sum() for labels in runs])
-    return Evidence(kept, confused, float(together))
+    return Evidence(kept, confused, float(np.mean([_together(labels) for labels in runs])))
+
+
+def _together(labels: Array) -> float:
+    """The share of all pairs of points that lie within one cluster."""
+    return float(((np.bincount(labels) / len(labels)) ** 2).sum())
 
 
 def _same_rate(found: Sequence[Evidence], n_different: int) -> tuple[float, float]:

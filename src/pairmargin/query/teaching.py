@@ -95,8 +95,8 @@ class Cores:
     Attributes
     ----------
     groups : ndarray of shape (c,)
-    home : ndarray of shape (c,)
-        The cluster that a core lies in.
+    has_part : ndarray of shape (K, c)
+        Whether a core has a part in a cluster: it lies there, or what is known of the cluster lies in the core.
     representative : ndarray of shape (c,)
         The most typical point of a core.
     is_different : ndarray of shape (c, c)
@@ -111,7 +111,7 @@ class Cores:
 
     def __init__(self, view: View, known: Known) -> None:
         typical = view.typicality
-        self.groups, self.home = _find(view, known)
+        self.groups, self.has_part = _find(view, known)
         core = places_among(self.groups, len(known.size))[known.group]  # (n,) of a point, or −1
         self.is_settled: Array = core >= 0
         members = np.flatnonzero(self.is_settled)
@@ -125,26 +125,29 @@ class Cores:
         self.doubt: Array = np.where(self.is_settled, 0, np.maximum(1 - self.chance.max(1), least))
 
     def _chances(self, view: View, core: Array, is_different: Array) -> Array:
-        by_model = _shared_out(view.chances[:, self.home] * self._shares(view, core))
+        by_model = _shared_out(self._by_cluster(view, core))
         told = _shared_out(np.where(is_different, 0, by_model))
         told[self.is_settled] = np.eye(len(self.groups))[core[self.is_settled]]
         told[~self.is_settled & ~is_different.any(1)] = 0  # nothing but what the model says anyway
         return _shared_out(np.where(is_different, 0, MODEL * by_model + view.likeness @ told + 1e-9))
 
-    def _shares(self, view: View, core: Array) -> Array:
-        """How several cores share a cluster: each has the points that are nearest to it, (n, c)."""
-        share = np.ones((len(core), len(self.groups)))
-        for cluster in np.flatnonzero(np.bincount(self.home) > 1):
-            rivals = np.flatnonzero(self.home == cluster)
+    def _by_cluster(self, view: View, core: Array) -> Array:
+        """The chances of the clusters, passed on to their cores, (n, c): of several, most to the nearest."""
+        is_shared = self.has_part.sum(1) > 1
+        passed: Array = view.chances[:, ~is_shared] @ self.has_part[~is_shared].astype(float)
+        for cluster in np.flatnonzero(is_shared):
+            rivals = np.flatnonzero(self.has_part[cluster])
             gap = np.column_stack([_squared_distance(view.codes, view.codes[core == c]) for c in rivals])
             near = np.exp(-(gap - gap.min(1, keepdims=True)) / (np.median(gap) or 1.0))
-            share[:, rivals] = near / near.sum(1, keepdims=True)
-        return share
+            passed[:, rivals] += view.chances[:, [cluster]] * near / near.sum(1, keepdims=True)
+        return passed
 
 
 def _find(view: View, known: Known) -> tuple[Array, Array]:
-    """The cores and their clusters."""
-    n_clusters = view.chances.shape[1]
+    """The cores (c,), and which of them have a part in which cluster, (K, c).
+
+    A cluster of which all that is known belongs to one core elsewhere is a piece of that: it gets no core of its own.
+    """
     touched = np.union1d(np.flatnonzero(known.size > 1), known.different.ravel())
     members = sp.csr_array((np.ones(len(known.group)), (known.group, np.arange(len(known.group)))))
     home = (members @ view.chances)[touched].argmax(1)
@@ -152,19 +155,26 @@ def _find(view: View, known: Known) -> tuple[Array, Array]:
     np.maximum.at(typical, known.group, view.typicality)
     first = np.unique(known.group, return_index=True)[1]
     is_different = known.is_different_from(touched)[first]  # (groups, touched)
-    chosen: dict[int, int] = {}  # group → cluster
+    chosen: dict[int, list[int]] = {}  # group → clusters
     for place in np.lexsort((-typical[touched], -known.size[touched])):
         group, cluster = int(touched[place]), int(home[place])
-        mates = [other for other, where in chosen.items() if where == cluster]
+        mates = [other for other, where in chosen.items() if cluster in where]
         tried = is_different[list(chosen), place].sum()  # beside two cores and the same as neither: something new
         if all(is_different[other, place] for other in mates) and (not mates or known.size[group] > 1 or tried > 1):
-            chosen[group] = cluster
-    best = np.where(np.isin(known.group, list(chosen)), -1, view.chances.argmax(1))
-    for cluster in sorted(set(range(n_clusters)) - set(chosen.values())):
+            chosen[group] = [cluster]
+    best, is_known = view.chances.argmax(1), np.isin(known.group, list(chosen))
+    taken = {cluster for where in chosen.values() for cluster in where}
+    for cluster in sorted(set(range(view.chances.shape[1])) - taken):
         own = np.flatnonzero(best == cluster)
-        if len(own):
-            chosen[int(known.group[own[view.typicality[own].argmax()]])] = cluster
-    return np.array(list(chosen)), np.array(list(chosen.values()))
+        met, free = np.unique(known.group[own[is_known[own]]]), own[~is_known[own]]
+        if len(met) == 1:
+            chosen[int(met[0])].append(cluster)
+        elif len(free):
+            chosen[int(known.group[free[view.typicality[free].argmax()]])] = [cluster]
+    has_part = np.zeros((view.chances.shape[1], len(chosen)), dtype=bool)
+    for core, clusters in enumerate(chosen.values()):
+        has_part[clusters, core] = True
+    return np.array(list(chosen)), has_part
 
 
 def _shared_out(shares: Array) -> Array:
