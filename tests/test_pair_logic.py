@@ -12,6 +12,7 @@ from pair_strategies import N, any_answers, as_dict, build, consistent_answers, 
 
 from pairmargin.exceptions import ConflictingPairsError, InvalidPairsError, InvalidParameterError
 from pairmargin.pairs import Conflict, Pairs, sample_pairs
+from pairmargin.pairs.arithmetic import link_graph
 
 # What follows
 
@@ -195,10 +196,25 @@ def test_dropping_is_logged(caplog):
         Pairs([(5, 6), (0, 1), (0, 1)], [True, True, False]).without_conflicts()
         Pairs([(5, 6)], [True]).without_conflicts()
     assert caplog.messages == ["dropped 1 of 3 answers that contradict others: pairs[2] = (0, 1)"]
-    with caplog.at_level(logging.INFO, logger="pairmargin"):
-        Pairs(np.repeat([(i, i + 50) for i in range(12)], 2, axis=0), [True, False] * 12).without_conflicts()
-    assert caplog.messages[1].startswith("dropped 12 of 24 answers")
-    assert caplog.messages[1].endswith("pairs[19] = (9, 59), …")
+    for n in (10, 11, 12):
+        caplog.clear()
+        with caplog.at_level(logging.INFO, logger="pairmargin"):
+            Pairs(np.repeat([(i, i + 50) for i in range(n)], 2, axis=0), [True, False] * n).without_conflicts()
+        told = ", ".join(f"pairs[{2 * i + 1}] = ({i}, {i + 50})" for i in range(10)) + (", …" if n > 10 else "")
+        assert caplog.messages == [f"dropped {n} of {2 * n} answers that contradict others: {told}"]
+
+
+def test_a_part_of_the_answers_keeps_the_names_of_their_lists():
+    pairs = Pairs.from_lists([(5, 6), (0, 1)], [(0, 1)])[:2]
+    told = 'cannot_link[0] = (0, 1) is "different" but must_link[1] = (0, 1) says "same"'
+    assert [str(conflict) for conflict in pairs.conflicts()] == [told]
+
+
+def test_links_have_weights_that_add_up():
+    edges = np.array([(0, 1), (2, 1), (0, 1)])
+    np.testing.assert_array_equal(link_graph(edges, 3).toarray(), [[0, 2, 0], [2, 0, 1], [0, 1, 0]])
+    weighed = link_graph(edges, 3, np.array([0.5, 3.0, 0.25])).toarray()
+    np.testing.assert_array_equal(weighed, [[0, 0.75, 0], [0.75, 0, 3], [0, 3, 0]])
 
 
 def test_resolve():
