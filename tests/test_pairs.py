@@ -557,3 +557,19 @@ def test_notebooks_show_plain_words_and_do_not_search_many_answers(monkeypatch):
     for few, is_said in ((3, True), (2, False)):
         monkeypatch.setattr("pairmargin.pairs.pairs.FEW", few)
         assert ("1 contradicted" in torn._repr_html_()) == is_said
+
+
+def test_rows_to_score_stay_in_their_order_and_are_checked():
+    for index in ([(3, 1), (0, 2)], np.array([(3.0, 1.0), (0.0, 2.0)])):
+        rows = Pairs.check_rows(index, 4)
+        assert (rows.tolist(), rows.dtype) == ([[3, 1], [0, 2]], np.int64)
+    pairs = Pairs([(3, 1), (0, 2)], [True, False])
+    rows = Pairs.check_rows(pairs, 4)
+    assert rows.tolist() == pairs.index.tolist()
+    rows[0] = 0  # theirs to change
+    assert pairs.index.tolist() == [[0, 2], [1, 3]]
+    for nothing in ([], np.empty((0, 2)), Pairs.empty()):
+        assert Pairs.check_rows(nothing, 4).shape == (0, 2)
+    for index in ([(3, 1)], pairs):
+        with pytest.raises(InvalidPairsError, match="names row 3 but the data has 3 rows"):
+            Pairs.check_rows(index, 3)
