@@ -549,7 +549,7 @@ def test_notebooks_show_answers_as_they_were_looked_at_once():
 
 def test_notebooks_show_plain_words_and_do_not_search_many_answers(monkeypatch):
     page = Pairs([(0, 1), (0, 2)], [True, False])._repr_html_()
-    assert "1 same</span> · <span" in page
+    assert "●</span> 1 same</span> <span" in page
     assert page.endswith("</table></div>")
     assert ">pairs[1]<" in page
     assert Pairs.empty()._repr_html_().endswith("different</span></div></div>")
