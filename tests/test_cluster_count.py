@@ -96,7 +96,7 @@ def test_fewer_where_the_largest_classes_were_torn() -> None:
     truth = np.repeat([0, 1, 2], [500, 450, 50])
     for seed in range(5):
         pairs = sample_pairs(truth, 100, random_state=seed)
-        chosen = clusters_to_use(30, pairs, lambda k, seed=seed: [torn(np.minimum(truth, k - 1), k, seed)])
+        chosen = clusters_to_use(30, pairs, lambda k, seed=seed: [torn(np.minimum(truth, k - 1), k, seed)], 1000)
         assert chosen < 30
 
 
@@ -104,7 +104,7 @@ def test_as_many_as_asked_where_classes_are_alike() -> None:
     truth = np.repeat(np.arange(30), 20)
     for seed in range(5):
         pairs = sample_pairs(truth, 300, random_state=seed)
-        assert clusters_to_use(30, pairs, lambda k: [truth * k // 30]) == 30
+        assert clusters_to_use(30, pairs, lambda k: [truth * k // 30], 600) == 30
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_as_many_as_asked_where_classes_are_alike() -> None:
 )
 def test_too_few_answers_change_nothing(pairs: Pairs) -> None:
     labels = {k: np.arange(40) % k for k in range(2, 21)}
-    assert clusters_to_use(20, pairs, lambda k: [labels[k]]) == 20
+    assert clusters_to_use(20, pairs, lambda k: [labels[k]], 40) == 20
 
 
 def test_a_few_same_answers_among_many_others_change_nothing() -> None:
@@ -128,7 +128,7 @@ def test_a_few_same_answers_among_many_others_change_nothing() -> None:
     pairs = sample_pairs(truth, 100, random_state=0)
     for n_same, is_fewer in ((N_FOLDS - 1, False), (50, True)):
         some = pairs[np.concatenate([np.flatnonzero(pairs.same)[:n_same], np.flatnonzero(~pairs.same)])]
-        chosen = clusters_to_use(30, some, lambda k: [torn(np.minimum(truth, k - 1), k, 0)])
+        chosen = clusters_to_use(30, some, lambda k: [torn(np.minimum(truth, k - 1), k, 0)], 1000)
         assert (chosen < 30) == is_fewer
 
 
@@ -159,5 +159,5 @@ def test_what_answers_have_joined_tells_how_few_clusters_are_enough() -> None:
     def runs_for(k: int) -> list[np.ndarray]:
         return [piece * k // 40]
 
-    assert _pieces(40, pairs, runs_for) == clusters_to_use(40, pairs, runs_for) == 7
+    assert _pieces(40, pairs, runs_for) == clusters_to_use(40, pairs, runs_for, 2000) == 7
     assert _pieces(40, pairs[:6] + pairs[-3:], runs_for) == 40  # seven joined pieces could be one class of forty

@@ -45,7 +45,7 @@ class Evidence(NamedTuple):
     together: float
 
 
-def clusters_to_use(n_clusters: int, pairs: Pairs, runs_for: Callable[[int], Sequence[Array]]) -> int:
+def clusters_to_use(n_clusters: int, pairs: Pairs, runs_for: Callable[[int], Sequence[Array]], n_samples: int) -> int:
     """``n_clusters``, or fewer if the answers make it hard to believe that these, `joined`, are not better.
 
     ``runs_for(k)`` gives the labels (n,) of some runs with k clusters.
@@ -56,15 +56,14 @@ def clusters_to_use(n_clusters: int, pairs: Pairs, runs_for: Callable[[int], Seq
     found = [_joined_evidence(runs_for(k), pairs) for k in TRIED if k < n_clusters]
     same_rate, error = _same_rate(found, len(pairs) - n_same)
     fewer = max(round(PIECES / same_rate), 2)
-    runs = runs_for(n_clusters)
     if fewer < n_clusters:
         # The doubts all speak for the number that was asked for: it may keep more, and fewer pairs may be the same.
         low = max(same_rate - SURE * error, TINY)
-        asked = _evidence(runs, pairs)
+        asked = _evidence(runs_for(n_clusters), pairs)
         asked = asked._replace(kept=asked.kept + SURE * np.sqrt(_variance(asked.kept, n_same)))
         if _rand(_joined_evidence(runs_for(fewer), pairs), low) > _rand(asked, low):
             return fewer
-    pieces = _pieces(n_clusters, pairs, runs_for) if _were_picked(pairs, len(runs[0])) else n_clusters
+    pieces = _pieces(n_clusters, pairs, runs_for) if _were_picked(pairs, n_samples) else n_clusters
     return pieces if pieces <= n_clusters / 2 else n_clusters
 
 

@@ -78,7 +78,7 @@ def consensus_starts(
         if n_clusters is None:
             n_clusters = n_used = count_clusters(pairs, simple_runs, len(codes))
         else:
-            n_used = clusters_to_use(n_clusters, pairs, simple_runs)
+            n_used = clusters_to_use(n_clusters, pairs, simple_runs, len(codes))
         runs = [run for view in views(codes, inputs, pairs, n_used) for run in _runs(view, n_used, seeds[:RUNS_EACH])]
         found: list[Array] = []
         if n_used < n_clusters:  # these are pieces of clusters, to be joined before anyone votes

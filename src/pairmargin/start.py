@@ -65,7 +65,9 @@ def pair_shaped_head(codes: Array, n_clusters: int, pairs: Pairs, rng: RandomSta
         shaped = codes @ directions[:, -n_directions(k) :]  # the most telling directions come last
         return kmeans_runs(shaped, k, seeds)
 
-    n_used = clusters_to_use(n_clusters, pairs, lambda k: [run.labels for run in runs_for(k, seeds[:N_TRIALS])])
+    n_used = clusters_to_use(
+        n_clusters, pairs, lambda k: [run.labels for run in runs_for(k, seeds[:N_TRIALS])], len(codes)
+    )
     labels = best_run(runs_for(n_used, seeds), pairs, join=n_used < n_clusters)
     directions = directions[:, -n_directions(n_used) :]
     head, bias = nearest_mean_head(codes @ directions, labels)

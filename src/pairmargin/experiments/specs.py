@@ -210,7 +210,7 @@ def _kernel_kmeans(X: Array, task: Task) -> Array:
         model = KernelKMeans(n_clusters, n_init=n_init, random_state=task.seed)
         return np.asarray(model.fit(X).labels_)
 
-    n_clusters = clusters_to_use(task.n_clusters, task.train, lambda k: [labels(k, n_init=2)])
+    n_clusters = clusters_to_use(task.n_clusters, task.train, lambda k: [labels(k, n_init=2)], len(task.y))
     found = labels(n_clusters, n_init=10)
     return found if n_clusters == task.n_clusters else joined(found, task.train)
 
