@@ -7,6 +7,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from pairmargin.cluster_count import (
+    ANSWERS_A_PIECE,
     N_FOLDS,
     Evidence,
     _evidence,
@@ -161,3 +162,6 @@ def test_what_answers_have_joined_tells_how_few_clusters_are_enough() -> None:
 
     assert _pieces(40, pairs, runs_for) == clusters_to_use(40, pairs, runs_for, 2000) == 7
     assert _pieces(40, pairs[:6] + pairs[-3:], runs_for) == 40  # seven joined pieces could be one class of forty
+    more = pairs + Pairs([(1, j + 1) for j in others], pairs.same) + Pairs([(2, j + 2) for j in others], pairs.same)
+    assert clusters_to_use(40, more, runs_for, 2000) == len(more) // ANSWERS_A_PIECE == 23
+    assert clusters_to_use(20, more, runs_for, 2000) == 19  # as many as were asked for would not be joined

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,7 +15,7 @@ from pairmargin import FewQuestionsWarning, InvalidParameterError, MaxMarginClus
 from pairmargin.objective import pair_margins
 from pairmargin.query import STRATEGIES, Known, View, choose
 from pairmargin.query.neighbourhoods import entropy, expected_questions
-from pairmargin.query.teaching import Cores, teaching
+from pairmargin.query.teaching import Cores, _two_cores, teaching
 
 Array = NDArray[np.float64]
 
@@ -291,6 +293,17 @@ def test_cores_with_likenesses_across_are_compared_before_those_with_doubts_betw
     view = three_bunches((0.3, 3), [[0.8, 0.01, 0.19], [0.01, 0.98, 0.01], [0.19, 0.01, 0.8]])
     i, j = choose(view, Pairs.empty(), 1, random_state=0)[0]
     assert {i // 30, j // 30} == {0, 1}
+
+
+def test_a_very_large_core_may_have_parts_that_nothing_resembles() -> None:
+    view = three_bunches((9, 9), np.eye(3).tolist())
+    known = Known(Pairs([(0, 45)], [True]), 90)  # two bunches are one thing, which has two thirds of all points
+    for n_clusters, is_large in ((10, True), (3, False)):
+        seen = replace(view, n_clusters=n_clusters)
+        cores = Cores(seen, known)
+        worth, asked = _two_cores(seen, cores, known.is_open_to(cores.groups))
+        assert (worth > 1) == is_large  # in points
+        assert not is_large or sorted(np.array(asked) >= 60) == [False, True]
 
 
 def test_a_cluster_that_is_known_to_be_a_piece_of_another_gets_no_core_of_its_own() -> None:

@@ -33,6 +33,7 @@ NEARLY = 0.95  # of the best agreement is enough for the fewest clusters
 PIECES = 4.0  # clusters for every class of the 1/π that there seem to be
 N_FOLDS = 5  # answers that say which pieces to join are not those that judge it
 SURE = 1.0  # standard errors of doubt, in favour of the number of clusters asked for
+ANSWERS_A_PIECE = 5  # picked ones are about pieces: as they grow in number, smaller pieces can be joined
 PICKED = 0.75  # of the points that a draw would be about, and the questions were not drawn
 TINY = 1e-6  # in place of shares that must not be 0
 
@@ -53,18 +54,28 @@ def clusters_to_use(n_clusters: int, pairs: Pairs, runs_for: Callable[[int], Seq
     n_same = int(pairs.same.sum())
     if not N_FOLDS <= n_same < len(pairs) or n_clusters <= PIECES:
         return n_clusters  # fewer "same" answers than folds cannot judge each other
+    fewer = _by_same_rate(n_clusters, pairs, runs_for)
+    if not _were_picked(pairs, n_samples):
+        return fewer
+    fewer = min(fewer, _pieces(n_clusters, pairs, runs_for))
+    if fewer > n_clusters / 2:
+        return n_clusters
+    return min(max(fewer, len(pairs) // ANSWERS_A_PIECE), n_clusters - 1)
+
+
+def _by_same_rate(n_clusters: int, pairs: Pairs, runs_for: Callable[[int], Sequence[Array]]) -> int:
+    """Pieces for every class of the 1/π that there seem to be, if they agree better with the answers than all would."""
+    n_same = int(pairs.same.sum())
     found = [_joined_evidence(runs_for(k), pairs) for k in TRIED if k < n_clusters]
     same_rate, error = _same_rate(found, len(pairs) - n_same)
     fewer = max(round(PIECES / same_rate), 2)
-    if fewer < n_clusters:
-        # The doubts all speak for the number that was asked for: it may keep more, and fewer pairs may be the same.
-        low = max(same_rate - SURE * error, TINY)
-        asked = _evidence(runs_for(n_clusters), pairs)
-        asked = asked._replace(kept=asked.kept + SURE * np.sqrt(_variance(asked.kept, n_same)))
-        if _rand(_joined_evidence(runs_for(fewer), pairs), low) > _rand(asked, low):
-            return fewer
-    pieces = _pieces(n_clusters, pairs, runs_for) if _were_picked(pairs, n_samples) else n_clusters
-    return pieces if pieces <= n_clusters / 2 else n_clusters
+    if fewer >= n_clusters:
+        return n_clusters
+    # The doubts all speak for the number that was asked for: it may keep more, and fewer pairs may be the same.
+    low = max(same_rate - SURE * error, TINY)
+    asked = _evidence(runs_for(n_clusters), pairs)
+    asked = asked._replace(kept=asked.kept + SURE * np.sqrt(_variance(asked.kept, n_same)))
+    return fewer if _rand(_joined_evidence(runs_for(fewer), pairs), low) > _rand(asked, low) else n_clusters
 
 
 def _were_picked(pairs: Pairs, n_samples: int) -> bool:

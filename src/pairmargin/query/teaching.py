@@ -31,6 +31,7 @@ Array = NDArray[Any]
 
 DOUBT = 0.5  # about a point of which the model is sure, while nothing is known
 MODEL = 1.0  # as many neighbours, asked about and just like a point, tell as much about it as the model does
+LARGE = 2  # times an equal share of the points, and a core may have parts that nothing resembles
 
 
 def ask_what_teaches_most(view: View, known: Known, n: int, rng: RandomState) -> Array:
@@ -63,7 +64,8 @@ def _point(view: View, known: Known, cores: Cores, is_open: Array, seen: Array) 
 def _two_cores(view: View, cores: Cores, is_open: Array) -> tuple[float, tuple[int, int]]:
     """The best question about two cores, and what it is worth: the points of the smaller one, if they are the same.
 
-    They may well be if many points resemble points of both. Likely rivals come first, so the more others a core is
+    They may well be if many points resemble points of both, or if one of them is very large: whatever a point looks
+    like, it may belong to a class that has half of all points. Likely rivals come first, so the more others a core is
     known to be different from, the less likely it is to be the same as one more. But when there are more cores than
     clusters, some of them must be the same.
     """
@@ -72,7 +74,10 @@ def _two_cores(view: View, cores: Cores, is_open: Array) -> tuple[float, tuple[i
     n_rivals = cores.is_different.sum(1)
     mass = np.maximum(cores.chance.sum(0), 1)
     smaller = np.minimum(mass[:, None], mass)  # (cores, cores)
-    same = around.T @ around / smaller / (1 + np.minimum(n_rivals[:, None], n_rivals))
+    n_parts = cores.has_part.sum(0)
+    large = np.maximum(mass / len(view.codes) - LARGE / view.n_clusters, 0) * n_parts / (n_parts + n_rivals)
+    same = around.T @ around / smaller + np.maximum(large[:, None], large)
+    same /= 1 + np.minimum(n_rivals[:, None], n_rivals)
     same *= is_open[cores.representative]
     np.fill_diagonal(same, 0)
     if same.any():
