@@ -174,6 +174,7 @@ DEEP = {
     "pretrain_batch_size": st.sampled_from([1, 7, 100]),
     "answer_price": st.sampled_from([0.0, 3.0]),
     "robust": st.booleans(),
+    "even_out": st.booleans(),
     "on_conflict": on_conflict_or_keep,
     "batch_size": st.sampled_from([None, None, None, 1, 16]),
     "precision": st.sampled_from(["full", "full", "full", "bfloat16"]),

@@ -15,7 +15,6 @@ from pairmargin.cluster_count import (
     _pieces,
     _rand,
     _same_rate,
-    _were_picked,
     clusters_to_use,
     count_clusters,
     joined,
@@ -139,16 +138,6 @@ def test_clusters_that_all_disagree_with_the_answers_are_counted_too() -> None:
     pairs = Pairs([(i, j) for i in range(0, 40, 2) for j in (i + 1, (i + 20) % 40)], [True, False] * 20)
     found = count_clusters(pairs, lambda k: [labels[k]], 40)
     assert found in labels
-
-
-@pytest.mark.parametrize("n_pairs", [20, 200, 2000])
-@pytest.mark.parametrize("sizes", [[100] * 10, [700, 150, 50, 50, 50]])
-def test_whoever_picks_questions_comes_back_to_the_same_points(sizes: list[int], n_pairs: int) -> None:
-    truth = np.repeat(np.arange(len(sizes)), sizes)
-    for balanced in (True, False):
-        assert not _were_picked(sample_pairs(truth, n_pairs, balanced=balanced, random_state=0), 1000)
-    index = [(i % 5, 5 + i % 300) for i in range(n_pairs)]
-    assert _were_picked(Pairs(index, truth[[i for i, _ in index]] == truth[[j for _, j in index]]), 1000)
 
 
 def test_what_answers_have_joined_tells_how_few_clusters_are_enough() -> None:

@@ -97,8 +97,8 @@ def test_the_preset_has_the_settings_of_section_4_and_can_be_changed():
     assert (settings["weight_penalty"], settings["free_weight"], settings["layer_learning_rate"]) == (0.02, 1, 0.01)
     assert (settings["solver"], settings["cd_steps"], settings["hidden_layer_sizes"]) == ("subgradient", 1, 64)
     assert (settings["n_clusters"], settings["random_state"]) == (7, 3)
-    beyond = ("neighbour_weight", "balance_weight", "robust", "n_init", "answer_price")  # what the paper does not have
-    assert [settings[name] for name in beyond] == [0, 0, False, 1, 0]
+    beyond = "neighbour_weight", "balance_weight", "robust", "even_out", "n_init", "answer_price"  # not in the paper
+    assert [settings[name] for name in beyond] == [0, 0, False, False, 1, 0]
     letter = MaxMarginClustering.paper(7, init="random", step_offset=0)
     assert (letter.init, letter.step_offset) == ("random", 0)
 
@@ -358,7 +358,7 @@ def test_a_lesson_keeps_the_clusters_that_no_answer_is_about(monkeypatch):
 
     monkeypatch.setattr(stages.Stages, "settle", watched)
     monkeypatch.setattr(stages, "asked_labels", in_turn)
-    MaxMarginClustering(12, **QUICK).fit(X, pairs=pairs)
+    MaxMarginClustering(12, even_out=False, **QUICK).fit(X, pairs=pairs)
     assert taught
     for given, learned, weight in taught:
         assert len(np.unique(given)) == 12
@@ -664,6 +664,7 @@ def test_names_the_place_of_a_value_that_is_no_number(value, make, wine):
         ({"answer_price": np.nan}, "answer_price=nan must be a number, 0 or more"),
         ({"robust": "yes"}, "robust='yes' must be True or False"),
         ({"robust": 1}, "robust=1 must be True or False"),
+        ({"even_out": None}, "even_out=None must be True or False"),
         ({"learning_rate": 0}, "learning_rate=0 must be a number above 0, or None for the default"),
         ({"momentum": 1}, "momentum=1 must be a number from 0 to below 1"),
         ({"max_iter": -1}, "max_iter=-1 must be an integer, 0 or more"),

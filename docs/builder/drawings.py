@@ -21,6 +21,7 @@ Array = NDArray[Any]
 PLAIN: dict[str, Any] = {
     "neighbour_weight": 0.0,
     "robust": False,
+    "even_out": False,
     "n_init": 1,
     "answer_price": 0.0,
     "random_state": 0,

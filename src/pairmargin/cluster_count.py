@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .pairs import Pairs
+from .picked import were_picked
 
 Array = NDArray[Any]
 
@@ -34,7 +35,6 @@ PIECES = 4.0  # clusters for every class of the 1/π that there seem to be
 N_FOLDS = 5  # answers that say which pieces to join are not those that judge it
 SURE = 1.0  # standard errors of doubt, in favour of the number of clusters asked for
 ANSWERS_A_PIECE = 5  # picked ones are about pieces: as they grow in number, smaller pieces can be joined
-PICKED = 0.75  # of the points that a draw would be about, and the questions were not drawn
 TINY = 1e-6  # in place of shares that must not be 0
 
 
@@ -55,7 +55,7 @@ def clusters_to_use(n_clusters: int, pairs: Pairs, runs_for: Callable[[int], Seq
     if not N_FOLDS <= n_same < len(pairs) or n_clusters <= PIECES:
         return n_clusters  # fewer "same" answers than folds cannot judge each other
     fewer = _by_same_rate(n_clusters, pairs, runs_for)
-    if not _were_picked(pairs, n_samples):
+    if not were_picked(pairs, n_samples):
         return fewer
     fewer = min(fewer, _pieces(n_clusters, pairs, runs_for))
     if fewer > n_clusters / 2:
@@ -76,12 +76,6 @@ def _by_same_rate(n_clusters: int, pairs: Pairs, runs_for: Callable[[int], Seque
     asked = _evidence(runs_for(n_clusters), pairs)
     asked = asked._replace(kept=asked.kept + SURE * np.sqrt(_variance(asked.kept, n_same)))
     return fewer if _rand(_joined_evidence(runs_for(fewer), pairs), low) > _rand(asked, low) else n_clusters
-
-
-def _were_picked(pairs: Pairs, n_samples: int) -> bool:
-    """Whether somebody has chosen what to ask: a draw rarely comes back to the same points."""
-    expected = n_samples * (1 - (1 - 1 / n_samples) ** (2 * len(pairs)))
-    return len(pairs.points) < PICKED * expected
 
 
 def _pieces(n_clusters: int, pairs: Pairs, runs_for: Callable[[int], Sequence[Array]]) -> int:

@@ -105,6 +105,9 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     robust : bool, default=True
         Judge every answer by networks that have learned from others only, and let those count less that are likely to
         be wrong. It also tells how sure `cluster_proba` may be.
+    even_out : bool, default=True
+        Let answers to questions that somebody has picked weigh the more in training, the more points they stand for.
+        Without it, what was asked about most weighs most. Answers that were drawn at random all weigh the same.
     on_conflict : {"raise", "drop", "keep"}, default="raise"
         What to do with pairs that contradict each other.
     batch_size : int, optional
@@ -206,6 +209,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         weight_decay: float = 2e-4,
         answer_price: float = 3.0,
         robust: bool = True,
+        even_out: bool = True,
         on_conflict: str = "raise",
         batch_size: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -240,6 +244,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         self.weight_decay = weight_decay
         self.answer_price = answer_price
         self.robust = robust
+        self.even_out = even_out
         self.on_conflict = on_conflict
         self.batch_size = batch_size
         self.checkpoint = checkpoint
@@ -266,6 +271,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             "free_weight": 1.0,
             "neighbour_weight": 0.0,
             "robust": False,
+            "even_out": False,
             "n_init": 1,
             "layer_learning_rate": 0.01,
             "cd_steps": 1,

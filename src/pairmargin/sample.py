@@ -44,6 +44,10 @@ class Sample:
         """The same rows with some of the answers."""
         return replace(self, pairs=self.pairs[kept])
 
+    def weighed(self, weight: Array) -> Sample:
+        """The same with answers that count so many times."""
+        return replace(self, pairs=Pairs(self.pairs.index, self.pairs.same, self.pairs.weight * weight))
+
     def in_all(self, places: Tensor | None) -> Tensor | None:
         """Places in the sample as row numbers."""
         return places if self.rows is None or places is None else self.rows[places]

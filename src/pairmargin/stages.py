@@ -34,6 +34,7 @@ from .neighbours import KnownLinks, side_by_side
 from .network import Layer, Network
 from .objective import Prices, Problem
 from .pairs import Pairs
+from .picked import evened_out, were_picked
 from .rbm import Pretraining, pretrain
 from .sample import Sample
 from .start import code_spread, nearest_mean_head, start_head
@@ -50,6 +51,7 @@ Callback = Callable[[dict[str, Any]], object]
 RAMP = 100  # iterations in which Adam's steps rise to their full size
 SETTLE_RATES = 0.03, 0.005  # Adam's steps for the head and for the layers, while they learn given clusters
 SCREEN = 25  # iterations after which the best of several starts is known
+NEARLY_AS_MANY = 0.95  # of the clusters that another start has: they are learned as soon
 N_FOLDS, FOLD_ITER = 3, 50  # parts of the answers, each judged by what so many iterations learn from the others
 FEWEST = 20  # answers that can be judged by each other
 LESSONS = 3  # times that a network is taught the clusters which the answers insist on
@@ -81,6 +83,7 @@ class Settings(Protocol):
     weight_decay: float
     answer_price: float
     robust: bool
+    even_out: bool
     batch_size: int | None
     callback: Callback | None
     verbose: int
@@ -123,7 +126,7 @@ class Stages:
         believed = sample.only(trust.believed)
         if trust.error_rate and len(np.unique(believed.pairs.same)) == len(np.unique(pairs.same)):
             network, trust = self._first_network(believed, sample, layers, n_clusters, links, "again-")
-        return self._learn_all(network, x, pairs, trust, sample.in_all(links), pretraining)
+        return self._learn_all(network, x, pairs, sample, trust, sample.in_all(links), pretraining)
 
     def go_on(self, x: Rows, pairs: Pairs, known: Known) -> Learned:
         """The stages after the start, from a network that has learned before."""
@@ -131,7 +134,7 @@ class Stages:
         links = self.links(sample)
         trust = self._judged(known.network, sample, links)
         trust = trust._replace(sharpness=known.sharpness)  # the network has learned from answers that it now judges
-        return self._learn_all(known.network, x, pairs, trust, sample.in_all(links), known.pretraining)
+        return self._learn_all(known.network, x, pairs, sample, trust, sample.in_all(links), known.pretraining)
 
     def _first_network(
         self,
@@ -165,14 +168,22 @@ class Stages:
         return self.kept.once(f"{name}trust", self.rng, work, Trust.packed, Trust.unpacked)
 
     def _learn_all(
-        self, network: Network, x: Rows, pairs: Pairs, trust: Trust, links: torch.Tensor | None, pretraining: History
+        self,
+        network: Network,
+        x: Rows,
+        pairs: Pairs,
+        sample: Sample,
+        trust: Trust,
+        links: torch.Tensor | None,
+        pretraining: History,
     ) -> Learned:
-        """Train from a start to the end."""
+        """Train from a start to the end; every answer weighs in training what it weighs in the sample."""
         trusted = Pairs(pairs.index, pairs.same, pairs.weight * trust.trust)
+        weighed = Pairs(pairs.index, pairs.same, sample.pairs.weight * trust.trust)
         tell = Remembering(self.reporter("train"))
-        history = self.train(network, x, trusted, links, on_iteration=tell, keeper=self.kept.stage("training"))
+        history = self.train(network, x, weighed, links, on_iteration=tell, keeper=self.kept.stage("training"))
         if not self.team.anyone(tell.stopped):
-            network, history = self.revise(network, x, trusted, trust.believed, links, history)
+            network, history = self.revise(network, x, trusted, weighed, trust.believed, links, history)
         return Learned(network, pretraining, history, trust, trusted)
 
     def pretrain(self, x: Rows, sizes: tuple[int, ...], visible: str) -> tuple[list[Layer], History]:
@@ -192,10 +203,18 @@ class Stages:
             return pretrain(x, sizes, visible, settings, generator, like, tell, self.team, self.kept.stage)
 
     def sample(self, x: Rows, pairs: Pairs) -> Sample:
-        """What is looked at as a whole: all of the data, or some of it where it is large."""
-        if isinstance(x, ScaledRows) or self._is_large(x):
-            return Sample.draw(x, pairs, self.rng)
-        return Sample.whole(cast(Input, x), pairs)
+        """What is looked at as a whole: all of the data, or some of it where it is large.
+
+        Answers to questions that were picked weigh there by the points that they stand for.
+        """
+        is_drawn = isinstance(x, ScaledRows) or self._is_large(x)
+        sample = Sample.draw(x, pairs, self.rng) if is_drawn else Sample.whole(cast(Input, x), pairs)
+        if not self.settings.even_out or not were_picked(pairs, x.shape[0]):
+            return sample
+        weight = None
+        if self.team.rank == 0:
+            weight = torch.from_numpy(evened_out(sample.x.points(), sample.pairs))
+        return sample.weighed(self.team.hand_out(weight).numpy())
 
     def links(self, sample: Sample) -> torch.Tensor | None:
         """Points of a sample and their nearest neighbours, (l, 2), if they have a price; of a large one, among some."""
@@ -278,12 +297,13 @@ class Stages:
         pupils, objectives, n_clusters = zip(*(trained(start, SCREEN) for start in starts), strict=True)
         doubt = disagreement([_scores(pupil, sample.x).argmax(1).cpu().numpy() for pupil in pupils]) ** 2
         logger.info("%d starts, objectives %s, doubts %s", len(starts), np.round(objectives, 4), np.round(doubt, 4))
-        best: dict[int, int] = {}  # of every number of clusters
+        best: list[int] = []  # one of every number of clusters
         for place in np.argsort(objectives * doubt, kind="stable"):
-            best.setdefault(n_clusters[place], int(place))
+            if not any(_nearly_as_many(n_clusters[place], n_clusters[other]) for other in best):
+                best.append(int(place))
         if len(best) == 1:
-            return starts[best.popitem()[1]]
-        ends = {place: trained(starts[place], None)[1] * doubt[place] for place in best.values()}
+            return starts[best[0]]
+        ends = {place: trained(starts[place], None)[1] * doubt[place] for place in best}
         logger.info("at the end, objectives and doubts together: %s", ends)
         return starts[min(ends, key=ends.__getitem__)]
 
@@ -309,6 +329,7 @@ class Stages:
         network: Network,
         x: Rows,
         pairs: Pairs,
+        weighed: Pairs,
         believed: Array,
         links: torch.Tensor | None,
         history: History,
@@ -334,7 +355,7 @@ class Stages:
             labels[is_asked] = insisted
             pupil = network.copy()
             self.settle(pupil, seen, labels, weight)
-            course = self.train(pupil, x, pairs, links, on_iteration=tell)
+            course = self.train(pupil, x, weighed, links, on_iteration=tell)
             if lowest(course) >= lowest(history):
                 break
             network, history = pupil, course
@@ -418,6 +439,10 @@ class Remembering:
 def lowest(history: History) -> float:
     """The lowest objective, which is that of the network that was kept."""
     return float(min(row["objective"] for row in history))
+
+
+def _nearly_as_many(one: int, other: int) -> bool:
+    return min(one, other) > NEARLY_AS_MANY * max(one, other)
 
 
 def widths(network: Network) -> list[int]:

@@ -75,8 +75,7 @@ SETTINGS: Rules = {
     "momentum": ("a number from 0 to below 1", lambda v: _is_number(v) and 0 <= v < 1),
     "weight_decay": NOT_NEGATIVE,
     "answer_price": NOT_NEGATIVE,
-    "robust": ("True or False", lambda v: isinstance(v, (bool, np.bool_))),
-    "warm_start": ("True or False", lambda v: isinstance(v, (bool, np.bool_))),
+    **dict.fromkeys(("robust", "even_out", "warm_start"), ("True or False", lambda v: isinstance(v, (bool, np.bool_)))),
     "random_state": (
         "an integer from 0 to 2**32 - 1, a RandomState, or None",
         lambda v: v is None or isinstance(v, np.random.RandomState) or (_is_integer(v) and 0 <= v < 2**32),
