@@ -154,21 +154,38 @@ def test_only_draws_that_all_methods_have_tried_are_compared() -> None:
 def test_seeds_and_places_beyond_the_plan_do_not_count() -> None:
     frame = results(seeds=9, counts=(50, 8000))
     kept = comparable(frame, [], PLAN)
-    assert set(kept["seed"]) == set(range(PLAN.seeds))
+    assert set(kept.loc[kept["dataset"] == "mnist", "seed"]) == set(range(PLAN.seeds))
+    assert set(kept.loc[kept["dataset"] == "wine", "seed"]) == set(range(9))  # of up to twenty
     assert set(kept["n_pairs"]) == {50}
 
 
-def test_methods_of_other_packages_are_there_if_they_were_tried_everywhere() -> None:
+def test_methods_of_other_packages_have_a_board_of_what_they_were_tried_on() -> None:
     assert not set(PLAN.methods) & set(FOREIGN)
     both = results(methods=(*METHODS, "cobras", "metric-learn-itml"))
-    missing = both[~((both["method"] == "cobras") & (both["n_pairs"] == 50) & (both["seed"] == 0))]
-    found = find_board(missing)
+    missing = both[~((both["method"] == "cobras") & (both["n_pairs"] == 50))]
+    own, found = find_board(missing), find_board(missing, other_packages=True)
+    assert own is not None
     assert found is not None
-    assert set(found.methods) == {*METHODS, "metric-learn-itml"}
-    tried = find_board(missing, [cell for cell in cells(("cobras",), counts=(50,)) if cell.seed == 0])
+    assert set(own.methods) == set(METHODS)
+    assert set(found.methods) == {*METHODS, "cobras", "metric-learn-itml"}
+    assert (len(own.means), len(found.means)) == (8, 4)  # places with 50 answers wait for COBRAS
+    notes = table(found).notes
+    assert any("COBRAS chooses its questions" in note for note in notes)
+    assert notes[-1].endswith("python benchmarks/peers/run.py leaderboard")
+    assert table(found).title.startswith("Leaderboard with other packages")
+    tried = find_board(missing, cells(("cobras",), counts=(50,)), other_packages=True)
     assert tried is not None
-    assert set(tried.methods) == {*METHODS, "cobras", "metric-learn-itml"}
-    assert any("COBRAS chooses its questions" in note for note in table(tried).notes)
+    assert len(tried.means) == 8  # tried in vain is the last rank
+    assert tried.standing("cobras").unfinished == 4
+    assert find_board(results(), other_packages=True) is None
+
+
+def test_the_board_with_other_packages_stands_below_ours(tmp_path: Path) -> None:
+    wider = find_board(results(methods=(*METHODS, "cobras")), other_packages=True)
+    page = section(board(), wider)
+    assert [getattr(block, "title", "") for block in page.blocks].count("Mean ranks") == 2
+    leaderboard_report.save(board(), tmp_path, wider)
+    assert (tmp_path / "ranks-other-packages.png").exists()
 
 
 @pytest.mark.parametrize("frame", [results().iloc[:0], results(methods=("paper",)), results(counts=(77,))])

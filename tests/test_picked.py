@@ -34,7 +34,8 @@ def test_copies_of_one_point_share_what_it_stands_for_and_none_weighs_nothing() 
     points = np.zeros((6, 2))
     points[3:] = 1
     weight = evened_out(points, Pairs([(0, 1), (0, 3), (4, 5)], [True, False, True]))
-    assert (weight > 0).all() and weight.mean() == pytest.approx(1)
+    assert (weight > 0).all()
+    assert weight.mean() == pytest.approx(1)
 
 
 def two_classes_asked_about_unevenly() -> tuple[np.ndarray, Pairs]:

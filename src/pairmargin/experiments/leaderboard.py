@@ -27,8 +27,10 @@ CONFIDENCE = 0.95
 Place = tuple[str, str, int]
 
 
-def comparable(frame: pd.DataFrame, unfinished: Iterable[Cell], plan: Experiment) -> pd.DataFrame:
-    """What can be compared so far: the draws of a plan on which all of its methods have been tried.
+def comparable(
+    frame: pd.DataFrame, unfinished: Iterable[Cell], plan: Experiment, others: Iterable[str] = ()
+) -> pd.DataFrame:
+    """What can be compared so far: the draws of a plan on which all of its methods have been tried, and others too.
 
     Parameters
     ----------
@@ -37,13 +39,13 @@ def comparable(frame: pd.DataFrame, unfinished: Iterable[Cell], plan: Experiment
     unfinished : iterable of Cell
         What was tried and gave nothing.
     plan : Experiment
-        Its methods that have not been tried anywhere are not waited for.
+    others : iterable of str
+        Methods that are not of the plan, and are waited for like its own: unless they have not been tried anywhere.
 
     Returns
     -------
     frame : DataFrame
-        One row a cell; an unfinished one has no score. Methods that are not of the plan are there if they have been
-        tried on all these draws.
+        One row a cell; an unfinished one has no score.
     """
     nothing = pd.DataFrame([astuple(cell) for cell in unfinished], columns=KEY).astype({"n_pairs": int, "seed": int})
     rows = pd.concat([frame, nothing], ignore_index=True).drop_duplicates(KEY)
@@ -52,9 +54,9 @@ def comparable(frame: pd.DataFrame, unfinished: Iterable[Cell], plan: Experiment
     tried: dict[str, set[tuple[object, ...]]] = defaultdict(set)
     for method, *draw in rows[["method", *DRAW]].itertuples(index=False, name=None):
         tried[method].add(tuple(draw))
-    own = [tried[method] for method in plan.methods if method in tried]
+    methods = {*plan.methods, *others}
+    own = [tried[method] for method in methods if method in tried]
     draws = set.intersection(*own) if own else set()
-    methods = [method for method in tried if draws <= tried[method]]
     kept = rows["method"].isin(methods) & pd.MultiIndex.from_frame(rows[DRAW]).isin(draws)
     return rows[kept].reset_index(drop=True)
 

@@ -16,6 +16,7 @@ from .tables import DATASETS, NBSP, NOTHING, draws_of
 
 PLAN = EXPERIMENTS["leaderboard"]
 DEFAULT = "pairmargin"
+WIDER = "ranks-other-packages"  # figure of the board on which methods of other packages stand too
 N_CURVES = 6  # methods whose curves are drawn
 DRAWN = {BALANCED: "Half of the answers are same", UNIFORM: "Answers as they come"}
 _DRAWN = {BALANCED: "drawn half same and half different", UNIFORM: "drawn as they come"}
@@ -36,8 +37,10 @@ _ASKS = (
 )
 
 
-def find_board(frame: pd.DataFrame, unfinished: Iterable[Cell] = ()) -> Leaderboard | None:
-    """The leaderboard of all that is computed; None if there are no two methods to compare.
+def find_board(
+    frame: pd.DataFrame, unfinished: Iterable[Cell] = (), *, other_packages: bool = False
+) -> Leaderboard | None:
+    """The leaderboard of our methods, or with other packages; None if there is nothing to compare.
 
     Parameters
     ----------
@@ -45,22 +48,39 @@ def find_board(frame: pd.DataFrame, unfinished: Iterable[Cell] = ()) -> Leaderbo
         One row a cell, of all methods, those of other packages too.
     unfinished : iterable of Cell
         What was tried and gave nothing.
+    other_packages : bool, default=False
+        Whether methods of other packages stand on it too: then it is about the draws that all of these were tried on.
     """
-    rows = comparable(frame[frame["method"].isin(list(LABELS))], unfinished, PLAN)
+    others = tuple(FOREIGN) if other_packages else ()
+    methods = {*PLAN.methods, *others}
+    tried = [cell for cell in unfinished if cell.method in methods]
+    rows = comparable(frame[frame["method"].isin(methods)], tried, PLAN, others)
+    if other_packages and not rows["method"].isin(others).any():
+        return None
     return Leaderboard(rows) if rows["method"].nunique() > 1 else None
 
 
-def save(board: Leaderboard, folder: Path) -> None:
-    """Write the figures as PNG and PDF."""
+def save(board: Leaderboard, folder: Path, wider: Leaderboard | None = None) -> None:
+    """Write the figures as PNG and PDF, also of the board with other packages if there is one."""
     rank_figure.save(board, folder)
     for figure in _curves(board):
         figures.save(figure, folder)
+    if wider:
+        rank_figure.save(wider, folder, WIDER)
 
 
-def section(board: Leaderboard) -> Section:
-    """The leaderboard on the page."""
-    ranks = Pictures("Mean ranks", _RANKS, [(rank_figure.describe(board), rank_figure.svg(board))], wide_drawings=True)
-    return Section("Leaderboard", [sentence(board)], [table(board), ranks, *map(_pictures, _curves(board))])
+def section(board: Leaderboard, wider: Leaderboard | None = None) -> Section:
+    """The leaderboard on the page, and the one with other packages if there is one."""
+    both = [table(board), _ranks(board), *map(_pictures, _curves(board))]
+    if wider:
+        both += [table(wider), _ranks(wider, WIDER)]
+    return Section("Leaderboard", [sentence(board)], both)
+
+
+def _ranks(board: Leaderboard, name: str = rank_figure.NAME) -> Pictures:
+    """The mean ranks as a block of the page."""
+    drawing = rank_figure.describe(board), rank_figure.svg(board, name)
+    return Pictures("Mean ranks", _RANKS, [drawing], wide_drawings=True)
 
 
 def sentence(board: Leaderboard) -> str:
@@ -85,7 +105,7 @@ def table(board: Leaderboard) -> Table:
         _COLUMNS,
         [[LABELS[each.method], *_figures(each)] for each in standings],
         best=frozenset(best),
-        title="Leaderboard. Accuracy",
+        title="Leaderboard with other packages. Accuracy" if _others(board) else "Leaderboard. Accuracy",
         caption=f"{_places(board)} {_MEANING}",
         beneath=beneath,
         notes=_notes(board, standings),
@@ -119,15 +139,20 @@ def _notes(board: Leaderboard, standings: Iterable[Standing]) -> list[str]:
         for each in standings
         if each.unfinished
     ]
-    if any(method in FOREIGN and FOREIGN[method].asks for method in board.methods):
+    if any(FOREIGN[method].asks for method in _others(board)):
         notes.append(_ASKS)
     planned = {(cell.dataset, cell.drawing, cell.n_pairs) for cell in PLAN.cells(seeds=1)}
     if missing := len(planned - set(board.means.index)):
         notes.append(
             f"{missing} of {len(planned)} places are not computed yet for all the methods, and are not counted: "
-            "pairmargin experiment run leaderboard"
+            f"{'python benchmarks/peers/run.py' if _others(board) else 'pairmargin experiment run'} {PLAN.name}"
         )
     return notes
+
+
+def _others(board: Leaderboard) -> list[str]:
+    """The methods of other packages."""
+    return [method for method in board.methods if method in FOREIGN]
 
 
 def _curves(board: Leaderboard) -> list[figures.Figure]:

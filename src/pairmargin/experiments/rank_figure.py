@@ -15,21 +15,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
+NAME = "ranks"
 LINE, ROW, LETTER, GAP = 3.8, 0.24, 0.068, 0.18  # inches: the line, a row, a letter of a name, what parts them
 REM = 5.6  # an inch on a page, so that names are as large as small print there, however long they are
 
 
-def save(board: Leaderboard, folder: Path) -> list[Path]:
-    """Write the diagram as ``ranks.png`` and ``ranks.pdf``."""
+def save(board: Leaderboard, folder: Path, name: str = NAME) -> list[Path]:
+    """Write the diagram as PNG and PDF."""
     with look():
-        return write_files(_canvas(board), folder, "ranks")
+        return write_files(_canvas(board), folder, name)
 
 
-def svg(board: Leaderboard) -> str:
-    """The diagram for a page."""
+def svg(board: Leaderboard, name: str = NAME) -> str:
+    """The diagram for a page, on which its name is known once."""
     with look():
         canvas = _canvas(board)
-        return inline(canvas, "ranks").replace("<svg ", f'<svg style="width: {REM * canvas.get_figwidth():.1f}rem" ', 1)
+        return inline(canvas, name).replace("<svg ", f'<svg style="width: {REM * canvas.get_figwidth():.1f}rem" ', 1)
 
 
 def describe(board: Leaderboard) -> str:

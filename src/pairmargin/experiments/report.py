@@ -63,7 +63,8 @@ _CLAIMS = (
 def write_report(results: str | os.PathLike[str]) -> Path:
     """Write what the results say: ``report.html``, ``figures/*`` as PNG and PDF, and every table that a page shows.
 
-    Those are ``table2.md``, ``parts.md``, ``leaderboard.md`` and ``questions.md``, which is not on the page.
+    Those are ``table2.md``, ``parts.md``, ``leaderboard.md``, ``leaderboard-other-packages.md``, and ``questions.md``,
+    which is not on the page.
 
     Parameters
     ----------
@@ -84,11 +85,12 @@ def write_report(results: str | os.PathLike[str]) -> Path:
         )
     make_folder(folder, FILE)  # before the work, so that a folder that cannot be written costs no time
     board = leaderboard_report.find_board(everything, unfinished)
-    report, drawn, tables = build_report(frame, board, unfinished)
+    wider = leaderboard_report.find_board(everything, unfinished, other_packages=True)
+    report, drawn, tables = build_report(frame, board, unfinished, wider)
     for figure in drawn:
         figures.save(figure, folder / "figures")
     if board:
-        leaderboard_report.save(board, folder / "figures")
+        leaderboard_report.save(board, folder / "figures", wider)
     asked = questions_report.answers_asked_for(everything)
     if not asked.empty:
         questions_report.save(asked, folder / "figures")
@@ -101,7 +103,10 @@ def write_report(results: str | os.PathLike[str]) -> Path:
 
 
 def build_report(
-    frame: pd.DataFrame, board: Leaderboard | None = None, unfinished: Iterable[Cell] = ()
+    frame: pd.DataFrame,
+    board: Leaderboard | None = None,
+    unfinished: Iterable[Cell] = (),
+    wider: Leaderboard | None = None,
 ) -> tuple[Report, list[figures.Figure], dict[str, list[Table]]]:
     """The page, the paper's figures and the tables that are also written on their own, from one row a cell."""
     missing = missing_cells(frame, unfinished)
@@ -110,9 +115,11 @@ def build_report(
     tables, drawn = _comparisons(frame), _figures(frame)
     if board:
         tables["leaderboard"] = [leaderboard_report.table(board)]
+    if wider:
+        tables["leaderboard-other-packages"] = [leaderboard_report.table(wider)]
     sections = [
         Section("Where we stand", _standing(frame, findings), [_missing_table(missing)] if missing else []),
-        *([leaderboard_report.section(board)] if board else []),
+        *([leaderboard_report.section(board, wider)] if board else []),
         Section("The paper's tables", [], [table1(), *tables.get("table2", [])]),
         Section("The paper's figures", [_FIGURES], [_pictures(frame, figure) for figure in drawn]),
         Section("What the paper says", [_CLAIMS], [_judgements(findings)]),
