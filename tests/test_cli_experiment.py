@@ -104,7 +104,8 @@ def test_run_hands_on_its_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     real = runner.run_experiment
     monkeypatch.setattr(runner, "run_experiment", watched)
-    options = "--seeds 4 --jobs 3 --again --dataset line --dataset curve --method halves --limit 9 --results other"
+    options = "--seeds 4 --jobs 3 --again --dataset line --dataset curve --method halves --drawing uniform"
+    options += " --limit 9 --results other"
     assert command("run", "tiny", *options.split())[0] == 0
     assert seen == {
         "name": "tiny",
@@ -115,6 +116,7 @@ def test_run_hands_on_its_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "again": True,
         "datasets": ["line", "curve"],
         "methods": ["halves"],
+        "drawings": ["uniform"],
         "limit": 9.0,
     }
     assert command("run", "tiny", "--quick")[0] == 0

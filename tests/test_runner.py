@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +25,7 @@ from threadpoolctl import threadpool_info
 from pairmargin import ExperimentError, InvalidParameterError, Pairs, clustering_accuracy, pair_roc, run_experiment
 from pairmargin.experiments import runner, specs
 from pairmargin.experiments.runner import PeakMemory, Progress, TimeLeft, measure
-from pairmargin.experiments.specs import Cell
+from pairmargin.experiments.specs import DRAWINGS, Cell
 from pairmargin.experiments.store import FALSE_POSITIVE_RATES, Row, Store
 from pairmargin.experiments.unfinished import TooSlow, Unfinished, processor_limit
 
@@ -53,11 +54,13 @@ class FakeExperiment:
     datasets: tuple[str, ...] = ("line", "curve")
     methods: tuple[str, ...] = ("halves", "thirds")
     n_pairs: tuple[int, ...] = (20,)
+    drawings: tuple[str, ...] = ("balanced",)
 
     def cells(self, seeds: int | None = None, quick: bool = False) -> list[Cell]:
         numbers = range(seeds or (1 if quick else 3))
         return [
-            Cell(d, m, n, seed) for d in self.datasets for m in self.methods for n in self.n_pairs for seed in numbers
+            Cell(d, m, n, seed, drawing)
+            for d, m, n, seed, drawing in product(self.datasets, self.methods, self.n_pairs, numbers, self.drawings)
         ]
 
 
@@ -174,6 +177,13 @@ def test_experiments_share_their_cells(tmp_path: Path) -> None:
     CALLS.clear()
     run("all", results=tmp_path, methods=["halves", "slow"])
     assert [Cell("line", "slow", 20, seed) for seed in range(3)] == CALLS
+
+
+def test_one_way_to_draw_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(EXPERIMENTS, "both", FakeExperiment(drawings=DRAWINGS))
+    assert set(run("both", results=tmp_path, drawings=["uniform"])["drawing"]) == {"uniform"}
+    with pytest.raises(ExperimentError, match=r"no both drawing 'unifrom' \(did you mean 'uniform'\?\)"):
+        run("both", results=tmp_path, drawings=["unifrom"])
 
 
 def test_the_result_does_not_depend_on_the_way(tmp_path: Path) -> None:

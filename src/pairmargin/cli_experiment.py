@@ -68,6 +68,12 @@ def run(
     method: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Only this method; may be given again.")
     ] = None,
+    drawing: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Only answers of this kind, such as uniform or asked-npu; may be given again."
+        ),
+    ] = None,
     again: Annotated[
         bool, typer.Option("--again", metavar="", help="Compute also what is done, and replace it.")
     ] = False,
@@ -96,6 +102,7 @@ def run(
                 again=again,
                 datasets=dataset,
                 methods=method,
+                drawings=drawing,
                 limit=limit,
                 on_cell=on_cell,
             )

@@ -79,6 +79,7 @@ def run_experiment(
     again: bool = False,
     datasets: Collection[str] | None = None,
     methods: Collection[str] | None = None,
+    drawings: Collection[str] | None = None,
     limit: float = LIMIT,
     on_cell: Callable[[Progress], None] | None = None,
 ) -> pd.DataFrame:
@@ -103,8 +104,8 @@ def run_experiment(
         that its backend has: the cores of this machine, or the workers of a cluster.
     again : bool, default=False
         Compute also the cells that are done or were too slow, and replace them.
-    datasets, methods : collection of str, default=None
-        Run only these.
+    datasets, methods, drawings : collection of str, default=None
+        Run only these. Drawings are "balanced" and "uniform", and of questions "asked-default", "asked-random", ….
     limit : float, default=600
         Seconds of the processor that a cell may take. One that takes longer is noted in ``unfinished.csv`` and not
         tried again, nor are other seeds and more pairs of its kind. Workers of Dask, which are threads, have no limit.
@@ -126,7 +127,7 @@ def run_experiment(
         cells have failed.
     """
     check_rules(RULES, {"seeds": seeds, "n_jobs": n_jobs, "limit": limit})
-    wanted = _wanted(name, seeds, quick, datasets, methods)
+    wanted = _wanted(name, seeds, quick, {"dataset": datasets, "method": methods, "drawing": drawings})
     store = Store(results)
     with store.writing():
         failures = _run(wanted, store, n_jobs or _all_jobs(), again, limit, on_cell or (lambda progress: None))
@@ -181,14 +182,14 @@ def _run(
     return failures
 
 
-def _wanted(
-    name: str, seeds: int | None, quick: bool, datasets: Collection[str] | None, methods: Collection[str] | None
-) -> set[Cell]:
-    """The cells of an experiment, or of all, that pass the filters."""
+def _wanted(name: str, seeds: int | None, quick: bool, filters: Mapping[str, Collection[str] | None]) -> set[Cell]:
+    """The cells of an experiment, or of all, that pass the filters, which are about fields of a cell."""
     cells = {cell for experiment in specs.select(name) for cell in experiment.cells(seeds, quick)}
-    kept_datasets = _chosen(datasets, {cell.dataset for cell in cells}, f"{name} data set")
-    kept_methods = _chosen(methods, {cell.method for cell in cells}, f"{name} method")
-    return {cell for cell in cells if cell.dataset in kept_datasets and cell.method in kept_methods}
+    for field, names in filters.items():
+        what = f"{name} {field.replace('dataset', 'data set')}"
+        kept = _chosen(names, {getattr(cell, field) for cell in cells}, what)
+        cells = {cell for cell in cells if getattr(cell, field) in kept}
+    return cells
 
 
 def _chosen(names: Collection[str] | None, known: set[str], what: str) -> set[str]:
