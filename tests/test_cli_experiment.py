@@ -129,6 +129,7 @@ def test_run_hands_on_its_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "again": False,
         "datasets": None,
         "methods": None,
+        "drawings": None,
         "limit": LIMIT,
     }
 
