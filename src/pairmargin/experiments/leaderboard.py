@@ -134,8 +134,12 @@ class Leaderboard:
         )
 
     def _largest_fall(self, method: str) -> float:
-        steps = self.means[method].groupby(["dataset", "drawing"]).diff()
-        return float(np.fmax(0.0 - steps.min(), 0.0))
+        """Over the draws that both numbers of answers have: there may be more of one than of the other."""
+        falls = [0.0]
+        for _, rows in self.draws[method].groupby(["dataset", "drawing"]):
+            by_number = rows.unstack("n_pairs").dropna(axis=1, how="all")
+            falls += (-by_number.diff(axis=1).mean()).dropna().tolist()
+        return max(falls)
 
     @cached_property
     def _seconds(self) -> pd.Series:
