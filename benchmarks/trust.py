@@ -21,6 +21,8 @@ from threadpoolctl import threadpool_limits
 import readme
 from pairmargin import MaxMarginClustering, Pairs, clustering_accuracy, load_dataset, sample_pairs
 from pairmargin.experiments.figures import look
+from pairmargin.experiments.tables import DATASETS
+from pairmargin.looks import line_look
 from pairmargin.metrics import reliability
 from pairmargin.threads import threads_for
 
@@ -80,12 +82,14 @@ def tables(frame: pd.DataFrame) -> str:
     for (dataset, flipped), rows in frame.groupby(["dataset", "flipped"], sort=False):
         found = f"{rows.found.mean():.0%}" if flipped else ""
         lines.append(
-            f"| {dataset} | {flipped:.0%} | {rows.error_rate.mean():.0%} | {rows.believed.mean():.3f} "
+            f"| {DATASETS[str(dataset)]} | {flipped:.0%} | {rows.error_rate.mean():.0%} | {rows.believed.mean():.3f} "
             f"| {rows.judged.mean():.3f} | {found} |"
         )
     lines += ["", "| | mean gap between chance and truth |", "|---|---|"]
     clean = frame[frame.flipped == 0]
-    lines += [f"| {dataset} | {gap(rows):.3f} |" for dataset, rows in clean.groupby("dataset", sort=False)]
+    lines += [
+        f"| {DATASETS[str(dataset)]} | {gap(rows):.3f} |" for dataset, rows in clean.groupby("dataset", sort=False)
+    ]
     return "\n".join(lines)
 
 
@@ -96,11 +100,13 @@ def draw(frame: pd.DataFrame, path: Path) -> None:
     with look():
         figure, axes = plt.subplots(figsize=(4.6, 4.4))
         axes.plot([0, 1], [0, 1], color="0.7", linewidth=1, zorder=0)
-        for dataset, rows in frame[frame.flipped == 0].groupby("dataset", sort=False):
+        for k, (dataset, rows) in enumerate(frame[frame.flipped == 0].groupby("dataset", sort=False)):
             sums = rows.filter(regex=r"^(n|chance|same)\d").sum()
             filled = [b for b in range(BINS) if sums[f"n{b}"] >= 30]
             at = [sums[f"chance{b}"] / sums[f"n{b}"] for b in filled]
-            axes.plot(at, [sums[f"same{b}"] / sums[f"n{b}"] for b in filled], marker="o", markersize=4, label=dataset)
+            came_true = [sums[f"same{b}"] / sums[f"n{b}"] for b in filled]
+            settings = {**line_look(k), "linewidth": 1.6, "marker": "osv^D"[k], "markersize": 5}
+            axes.plot(at, came_true, label=DATASETS[str(dataset)], clip_on=False, **settings)
         axes.set(xlabel="chance of “same” that was told", ylabel="share that is the same", xlim=(0, 1), ylim=(0, 1))
         axes.legend(frameon=False)
         figure.tight_layout()
