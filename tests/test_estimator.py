@@ -201,6 +201,8 @@ ODD, EVEN = [0, 1] * 10, [0] * 10 + [1] * 10  # clusterings that have nothing in
         ([(0.27, 10, 0.14, EVEN), (0.22, 9, 0.07, EVEN)], 1),
         ([(0.27, 10, 0.07, EVEN), (0.25, 10, 0.08, EVEN), (0.22, 9, 0.14, EVEN)], 1),  # of ten, 25 iterations choose
         ([(0.27, 10, 0.07, EVEN), (0.25, 10, 0.07, EVEN), (0.22, 9, 0.06, ODD)], 1),  # agreement counts to the end
+        ([(0.27, 20, 0.07, EVEN), (0.22, 19, 0.14, EVEN)], 0),
+        ([(0.27, 100, 0.07, EVEN), (0.22, 99, 0.14, EVEN)], 1),  # of a hundred, one is as good as none
     ],
 )
 def test_a_start_is_chosen_by_objective_and_agreement(courses, winner):
