@@ -52,9 +52,7 @@ def find_board(
         Whether methods of other packages stand on it too: then it is about the draws that all of these were tried on.
     """
     others = tuple(FOREIGN) if other_packages else ()
-    methods = {*PLAN.methods, *others}
-    tried = [cell for cell in unfinished if cell.method in methods]
-    rows = comparable(frame[frame["method"].isin(methods)], tried, PLAN, others)
+    rows = comparable(frame, unfinished, PLAN, others)
     if other_packages and not rows["method"].isin(others).any():
         return None
     return Leaderboard(rows) if rows["method"].nunique() > 1 else None
