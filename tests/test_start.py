@@ -118,14 +118,23 @@ def test_spread_brings_codes_to_one_length_whatever_their_unit() -> None:
 
 
 def test_agreement_by_hand() -> None:
-    labels = np.array([0, 0, 1, 1])
-    must_links = {(0, 1): 1.0, (1, 2): 3.0}  # kept, broken: 1 of 4
-    cannot_links = {(0, 3): 2.0, (2, 3): 1.0}  # kept, broken: 2 of 3
-    index, weight = [*must_links, *cannot_links], [*must_links.values(), *cannot_links.values()]
-    both = Pairs(index, [True, True, False, False], weight)
-    assert agreement(labels, both) == pytest.approx((1 / 4 + 2 / 3) / 2)
-    assert agreement(labels, Pairs(index[:2], [True, True], weight[:2])) == pytest.approx(1 / 4)
-    assert agreement(labels, Pairs(index[2:], [False, False], weight[2:])) == pytest.approx(2 / 3)
+    labels = np.repeat([0, 1], 20)
+    must_links = [(0, 1), *[(k, 20 + k) for k in range(9)]]  # one kept, nine broken
+    cannot_links = [(k, 39 - k) for k in range(9)] + [(2, 3)]  # nine kept, one broken
+    weight = [3.0, *[1.0] * 9, *[1.0] * 9, 6.0]
+    both = Pairs([*must_links, *cannot_links], [True] * 10 + [False] * 10, weight)
+    assert agreement(labels, both) == pytest.approx((3 / 12 + 9 / 15) / 2)
+    assert agreement(labels, both[both.same]) == pytest.approx(3 / 12)
+    assert agreement(labels, both[~both.same]) == pytest.approx(9 / 15)
+    assert agreement(labels, both[:0]) == 0
+
+
+def test_an_answer_is_never_more_than_a_tenth_of_the_agreement_of_its_kind() -> None:
+    """Three answers "same" among fifty: to break one is no worse than to break five of the others."""
+    labels = np.repeat([0, 1], 30)
+    must_links, cannot_links = [(0, 1), (2, 3), (4, 35)], [(k % 30, 30 + k % 29) for k in range(50)]
+    pairs = Pairs([*must_links, *cannot_links], [True] * 3 + [False] * 50)
+    assert agreement(labels, pairs) == pytest.approx((9 / 10 + 1) / 2)
 
 
 def unequal(seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -26,6 +26,7 @@ Array = NDArray[Any]
 N_RUNS = 20  # k-means runs, of which the one that agrees best with the pairs is kept
 N_TRIALS = 5  # of them, to see how many clusters the pairs call for
 LENGTH = 2.0  # of the codes that the head sees; docs/design/start-and-scale.md
+FEW = 10  # answers of a kind, up to which each has the say of one in ten; docs/design/consensus-start.md
 ROUNDING = 1e-6  # share of the largest score, below which a margin is none
 WIDEST = 1_000  # codes wider than this are first reduced to half as many principal components
 
@@ -100,12 +101,18 @@ def pair_shaped_directions(codes: Array, pairs: Pairs, n_directions: int) -> Arr
 
 
 def agreement(labels: Array, pairs: Pairs) -> float:
-    """Mean of the share of must-links kept and the share of cannot-links kept."""
+    """Mean of the share of must-links kept and the share of cannot-links kept.
+
+    Fewer than ``FEW`` of a kind count as so many, of which the others are kept: one answer is no more than a tenth.
+    """
     together = labels[pairs.index[:, 0]] == labels[pairs.index[:, 1]]
     kept = together == pairs.same
-    if not len(kept):
-        return 0.0
-    return float(np.mean([np.average(kept[k], weights=pairs.weight[k]) for k in (pairs.same, ~pairs.same) if k.any()]))
+    shares = []
+    for kind in (pairs.same, ~pairs.same):
+        if kind.any():
+            given = min(kind.sum() / FEW, 1)
+            shares.append(given * np.average(kept[kind], weights=pairs.weight[kind]) + (1 - given))
+    return float(np.mean(shares)) if shares else 0.0
 
 
 def nearest_mean_head(codes: Array, labels: Array) -> tuple[Array, Array]:
