@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pairmargin.labelling import asked_labels
+from pairmargin.labelling import asked_labels, lesson
 from pairmargin.pairs import Pairs
 
 
@@ -130,3 +130,21 @@ def test_it_is_no_worse_than_the_scores_alone_and_nobody_wants_to_move(seed: int
 def test_scores_of_any_precision(kind: type) -> None:
     scores = np.array([[1, 0], [0, 1], [1, 0]], dtype=kind)
     assert labels_of(scores, Pairs.from_lists(must_link=[(0, 1), (1, 2)]), 3.0).tolist() == [0, 0, 0]
+
+
+def test_in_a_lesson_points_go_with_the_nearest_asked_point_of_their_cluster() -> None:
+    """Cluster 0 holds two clouds, of which the answers send one away; 1 is moved as a whole, 2 is not asked about."""
+    codes = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [9.0], [9.1], [5.2]])
+    labels = np.array([0, 0, 0, 0, 0, 1, 1, 2])
+    is_asked = np.isin(np.arange(8), [0, 3, 5])
+    taught = lesson(labels, is_asked, np.array([0, 1, 3]), codes)
+    np.testing.assert_array_equal(taught, [0, 0, 0, 1, 1, 3, 3, 2])
+    np.testing.assert_array_equal(labels, [0, 0, 0, 0, 0, 1, 1, 2])  # the ones that were given are left alone
+
+
+def test_a_lesson_that_tells_nobody_to_move_moves_nobody() -> None:
+    rng = np.random.default_rng(0)
+    labels, is_asked = rng.integers(4, size=50), rng.random(50) < 0.3
+    np.testing.assert_array_equal(lesson(labels, is_asked, labels[is_asked], rng.normal(size=(50, 2))), labels)
+    everyone = np.ones(50, dtype=bool)
+    np.testing.assert_array_equal(lesson(labels, everyone, 3 - labels, rng.normal(size=(50, 2))), 3 - labels)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.metrics import pairwise_distances_argmin
 
 from .graph import trusted_components
 from .pairs import Pairs
@@ -44,6 +45,21 @@ def asked_labels(scores: Array, pairs: Pairs, price: float, believed: Array) -> 
     starts = [best, *(labels[ties.group] for labels in _of_groups(ties.members @ unary, ties.of_groups()))]
     found = [_climb(unary, ties, labels) for labels in starts]
     return max(found, key=lambda labels: ties.worth(unary, labels))
+
+
+def lesson(labels: Array, is_asked: Array, insisted: Array, codes: Array) -> Array:
+    """What to teach points (n,) in these clusters, of which those that were asked about insist on others.
+
+    Each of the others goes where the asked point of its cluster that has the nearest code goes: a cluster that the
+    answers part is parted as a whole, and one that they leave alone, or never mention, stays as it is.
+    """
+    taught = labels.copy()
+    taught[is_asked] = insisted
+    for cluster in np.unique(labels[is_asked & (taught != labels)]):
+        asked, others = (np.flatnonzero((labels == cluster) & chosen) for chosen in (is_asked, ~is_asked))
+        if len(others):
+            taught[others] = taught[asked[pairwise_distances_argmin(codes[others], codes[asked])]]
+    return taught
 
 
 @dataclass(frozen=True)

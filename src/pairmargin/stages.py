@@ -29,7 +29,7 @@ from .batches import Batches
 from .checkpoint import NOTHING_KEPT, Checkpoint, Keeper, State
 from .consensus import consensus_starts, disagreement
 from .inputs import Input, Rows, ScaledRows, pieces
-from .labelling import asked_labels
+from .labelling import asked_labels, lesson
 from .neighbours import KnownLinks, side_by_side
 from .network import Layer, Network
 from .objective import Prices, Problem
@@ -55,7 +55,7 @@ NEARLY_AS_MANY = 0.95  # of the clusters that another start has: they are learne
 N_FOLDS, FOLD_ITER = 3, 50  # parts of the answers, each judged by what so many iterations learn from the others
 FEWEST = 20  # answers that can be judged by each other
 LESSONS = 3  # times that a network is taught the clusters which the answers insist on
-REMINDED = 2500  # points, at most, that a lesson tells to stay where they are
+REMINDED = 2500  # points, at most, that take part in a lesson without having been asked about
 N_NEIGHBORS = 10
 LINKED = 50_000  # rows of a large sample among which neighbours are looked for
 
@@ -337,7 +337,8 @@ class Stages:
         """Teach the network the clusters that the answers insist on, as long as that lowers the objective.
 
         A margin only pulls at the ends of an answer that is not kept; a lesson says where to, and leads out of a local
-        minimum. Other points are told to stay where they are: clusters that no answer is about would be forgotten.
+        minimum. Other points go with those that were asked about: without them, clusters that no answer is about would be
+        forgotten, and of a class that got into the wrong cluster only the asked points would leave it.
         The network that is best, and the history of its last training. Large data have no lessons: few of their points
         are asked about, and all would be trained on again.
         """
@@ -352,9 +353,9 @@ class Stages:
             insisted = asked_labels(scores[is_asked], pairs, self.settings.answer_price, believed)
             if (labels[is_asked] == insisted).mean() >= SETTLED or self.team.anyone(tell.stopped):
                 break
-            labels[is_asked] = insisted
             pupil = network.copy()
-            self.settle(pupil, seen, labels, weight)
+            codes = network.codes(seen).cpu().numpy()
+            self.settle(pupil, seen, lesson(labels, is_asked, insisted, codes), weight)
             course = self.train(pupil, x, weighed, links, on_iteration=tell)
             if lowest(course) >= lowest(history):
                 break
