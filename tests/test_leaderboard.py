@@ -152,10 +152,10 @@ def test_only_draws_that_all_methods_have_tried_are_compared() -> None:
 
 
 def test_seeds_and_places_beyond_the_plan_do_not_count() -> None:
-    frame = results(seeds=9, counts=(50, 8000))
+    frame = results(datasets=("glass", "mnist"), seeds=9, counts=(50, 8000))
     kept = comparable(frame, [], PLAN)
     assert set(kept.loc[kept["dataset"] == "mnist", "seed"]) == set(range(PLAN.seeds))
-    assert set(kept.loc[kept["dataset"] == "wine", "seed"]) == set(range(9))  # of up to twenty
+    assert set(kept.loc[kept["dataset"] == "glass", "seed"]) == set(range(9))  # of up to twenty
     assert set(kept["n_pairs"]) == {50}
 
 
