@@ -95,6 +95,8 @@ def test_draws_are_those_of_the_experiment(peers: Any) -> None:
     both = peers.wanted("all", datasets=["wine", "coil20"], n_pairs=[4000], seeds=2)
     assert {(cell.dataset, cell.drawing) for cell in both} == {("coil20", "balanced")}  # Fig. 4
     assert len(both) == 2 * len(FOREIGN)
+    drawn = peers.wanted("leaderboard", datasets=["wine"], methods=["cobras"], n_pairs=[50], seeds=1, drawings=["uniform"])
+    assert [cell.drawing for cell in drawn] == ["uniform"]
 
 
 @pytest.mark.parametrize(
@@ -103,6 +105,7 @@ def test_draws_are_those_of_the_experiment(peers: Any) -> None:
         ({"methods": ["cobra"]}, r"no foreign method 'cobra' \(did you mean 'cobras'\?\)"),
         ({"datasets": ["mnist"]}, "no table2 data set 'mnist'"),
         ({"n_pairs": [7]}, "no table2 number of pairs '7'; there are 100"),
+        ({"drawings": ["uniform"]}, "no table2 drawing 'uniform'; there are balanced"),
     ],
 )
 def test_filters_that_are_not_known_are_refused(peers: Any, filters: dict[str, Any], complaint: str) -> None:

@@ -2,6 +2,7 @@
 
     python benchmarks/peers/environments.py
     python benchmarks/peers/run.py leaderboard [--datasets wine] [--methods cobras] [--n-pairs 100] [--seeds 3]
+        [--drawings uniform]
 
 A finished cell is stored with all the others, in results/cells. One that fails or takes too long is noted in
 results/unfinished.csv with the reason, and is tried again only with --retry.
@@ -44,6 +45,7 @@ def wanted(
     methods: Collection[str] | None = None,
     n_pairs: Collection[int] | None = None,
     seeds: int | None = None,
+    drawings: Collection[str] | None = None,
 ) -> list[Cell]:
     """The draws of an experiment, or of all, with the foreign methods in the place of its own."""
     chosen = tuple(methods or FOREIGN)
@@ -53,11 +55,18 @@ def wanted(
         ("foreign method", FOREIGN, methods),
         (f"{name} data set", {cell.dataset for cell in cells}, datasets),
         (f"{name} number of pairs", {str(cell.n_pairs) for cell in cells}, [str(n) for n in n_pairs or ()]),
+        (f"{name} drawing", {cell.drawing for cell in cells}, drawings),
     ):
         for each in asked or ():
             if each not in known:
                 raise ExperimentError(unknown_name(what, each, sorted(known)))
-    return sorted(c for c in cells if c.dataset in (datasets or [c.dataset]) and c.n_pairs in (n_pairs or [c.n_pairs]))
+    return sorted(
+        cell
+        for cell in cells
+        if cell.dataset in (datasets or [cell.dataset])
+        and cell.n_pairs in (n_pairs or [cell.n_pairs])
+        and cell.drawing in (drawings or [cell.drawing])
+    )
 
 
 def _drawn(plan: Experiment) -> tuple[str, ...]:
@@ -159,6 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--methods", nargs="+", metavar="NAME", help=f"of {', '.join(FOREIGN)}")
     parser.add_argument("--n-pairs", nargs="+", type=int, metavar="N")
     parser.add_argument("--seeds", type=int, help="how many draws, if not the experiment's own number")
+    parser.add_argument("--drawings", nargs="+", metavar="NAME", help="balanced or uniform; both if not given")
     parser.add_argument("--limit", type=float, default=LIMIT, help="processor seconds for a worker (%(default)g)")
     parser.add_argument("--jobs", type=int, default=1, help="workers side by side, with one thread each (%(default)s)")
     parser.add_argument("--retry", action="store_true", help="try again what has failed before")
@@ -166,7 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--environments", type=Path, default=FOLDER)
     asked = parser.parse_args(arguments)
     try:
-        cells = wanted(asked.experiment, asked.datasets, asked.methods, asked.n_pairs, asked.seeds)
+        cells = wanted(asked.experiment, asked.datasets, asked.methods, asked.n_pairs, asked.seeds, asked.drawings)
         for package in sorted({FOREIGN[cell.method].package for cell in cells}):
             if not is_ready(asked.environments, package):
                 raise ExperimentError(
