@@ -10,8 +10,9 @@ from numpy.random import RandomState
 from sklearn.metrics import adjusted_rand_score
 
 from pairmargin import consensus
-from pairmargin.consensus import consensus_space, consensus_starts, views
+from pairmargin.consensus import assembled, consensus_space, consensus_starts, same_cluster_odds, views
 from pairmargin.inputs import Input, Scaling
+from pairmargin.kmeans import kmeans_runs
 from pairmargin.metrics import clustering_accuracy
 from pairmargin.pairs import Pairs
 from pairmargin.sample import among
@@ -164,3 +165,49 @@ def test_sparse_inputs_are_looked_at_by_their_main_components() -> None:
     plain = scaled.rows(slice(None)).numpy()
     apart = ((seen[:, None] - seen) ** 2).sum(2), ((plain[:, None] - plain) ** 2).sum(2)
     np.testing.assert_allclose(*apart, atol=1e-6 * apart[1].max())
+
+
+def test_pieces_are_joined_where_votes_and_answers_make_it_likeliest() -> None:
+    """Of four pieces of ten points, most votes have 0 with 1, half of them 1 with 2, and the answers part 0 from 1."""
+    pieces = np.repeat(np.arange(4), 10)
+    runs = [np.array(clusters)[pieces] for clusters in ([0, 0, 1, 2], [0, 0, 0, 1], [0, 1, 1, 2])]
+    odds = same_cluster_odds(pieces, runs, np.array([2.0, 1.0, 1.0]))
+    np.testing.assert_allclose(odds, odds.T)
+    assert odds[0, 1] > odds[1, 2] == 0 > odds[0, 2] > odds[2, 3]
+
+    def clusters(n: int, pairs: Pairs) -> list[int]:
+        return assembled(pieces, odds, pairs, n)[::10].tolist()
+
+    assert clusters(3, Pairs.empty()) == [0, 0, 1, 2]
+    assert clusters(2, Pairs.empty()) == [0, 0, 0, 1]
+    apart = Pairs.from_lists(cannot_link=[(k, 10 + k) for k in range(5)])
+    assert clusters(3, apart) == [0, 1, 1, 2]
+    assert clusters(4, apart) == [0, 1, 2, 3]
+    as_one = Pairs.from_lists(must_link=[(0, 30)], cannot_link=[(k, 10 + k) for k in range(5)])
+    assert clusters(2, as_one) == [0, 1, 1, 0]  # nothing but one answer has 0 with 3; nothing has the rest with either
+
+
+def test_pieces_that_nobody_is_in_are_not_counted() -> None:
+    pieces = np.array([0, 0, 3, 3, 5])  # of six
+    odds = np.zeros((6, 6))
+    odds[0, 3] = odds[3, 0] = 1
+    assert assembled(pieces, odds, Pairs.empty(), 2).tolist() == [0, 0, 0, 0, 1]
+    assert assembled(pieces, odds, Pairs.empty(), 4).tolist() == [0, 0, 1, 1, 2]
+
+
+def test_a_start_of_pieces_finds_two_clusters_that_k_means_takes_for_one() -> None:
+    """A long cluster beside two small close ones: three round clusters would cut the long one and join the small."""
+    rng = np.random.default_rng(0)
+    truth = np.repeat([0, 1, 2], [200, 50, 50])
+    points = rng.normal(scale=0.2, size=(300, 2))
+    points[:200, 0] += np.linspace(-8, 8, 200)
+    points[200:, 1] += 4
+    points[250:, 0] += 1.5
+    points -= points.mean(0)
+    best = {k: 0.0 for k in (1, 2)}
+    for n_pieces in best:
+        pieces = kmeans_runs(points.astype(np.float32), 3 * n_pieces, np.arange(5))
+        odds = np.zeros((3 * n_pieces, 3 * n_pieces))
+        found = [assembled(run.labels, odds, answers(truth, 40, 1), 3) for run in pieces]
+        best[n_pieces] = max(clustering_accuracy(truth, labels) for labels in found)
+    assert best[1] < 0.8 < 0.95 < best[2]

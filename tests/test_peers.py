@@ -95,7 +95,9 @@ def test_draws_are_those_of_the_experiment(peers: Any) -> None:
     both = peers.wanted("all", datasets=["wine", "coil20"], n_pairs=[4000], seeds=2)
     assert {(cell.dataset, cell.drawing) for cell in both} == {("coil20", "balanced")}  # Fig. 4
     assert len(both) == 2 * len(FOREIGN)
-    drawn = peers.wanted("leaderboard", datasets=["wine"], methods=["cobras"], n_pairs=[50], seeds=1, drawings=["uniform"])
+    drawn = peers.wanted(
+        "leaderboard", datasets=["wine"], methods=["cobras"], n_pairs=[50], seeds=1, drawings=["uniform"]
+    )
     assert [cell.drawing for cell in drawn] == ["uniform"]
 
 

@@ -11,12 +11,14 @@ graphs  first eigenvectors of two graphs of neighbours, of the shaped codes and 
 How many eigenvectors are best differs from data set to data set, and no answers say so reliably. So k-means looks at
 the shaped codes beside K eigenvectors, beside half as many more, and beside three times as many, of which the
 must-links then choose the directions. All these clusterings vote on which points belong together, those that agree
-with the answers louder (docs/design/consensus-start.md).
+with the answers louder. Every other start is what k-means finds in their votes; the rest are put together of pieces, where
+votes and answers make it likeliest that two are of one cluster (docs/design/consensus-start.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +50,9 @@ RUNS_EACH = 10  # clusterings of every view
 MANY = 50  # eigenvectors beyond one for each cluster, of which the must-links choose directions
 NO_NEWS = 0.99  # adjusted Rand index of two starts that are as good as one
 LOUDNESS = 20.0  # a clustering that keeps 5 % more of the answers has e times the vote
+PIECES = 2  # for every cluster of a start that is put together of them; every other start is
+ANSWER = 1.5  # what one between two pieces adds to the log odds that they are of one cluster, or takes from them
+DOUBT = 0.02  # of votes, however unanimous
 
 
 class Start(NamedTuple):
@@ -89,8 +94,16 @@ def consensus_starts(
         votes = _votes(runs, pairs)
         while len(found) < n_starts:
             heard = rng.choice(len(runs), len(runs) // 2, replace=False) if found else np.arange(len(runs))
-            agreed = consensus_space([runs[r].labels for r in heard], votes[heard], 2 * n_used)
-            found.append(best_run(_runs(agreed, n_used, seeds), pairs, join=n_used < n_clusters))
+            heard_runs, heard_votes = [runs[r].labels for r in heard], votes[heard]
+            agreed = consensus_space(heard_runs, heard_votes, 2 * n_used)
+            if n_used < n_clusters:
+                found.append(best_run(_runs(agreed, n_used, seeds), pairs, join=True))
+                continue
+            n_pieces = n_used if len(found) % 2 else min(PIECES * n_used, len(codes))
+            pieces = _runs(agreed, n_pieces, seeds[:RUNS_EACH])
+            odds = partial(same_cluster_odds, runs=heard_runs, votes=heard_votes)
+            whole = [run._replace(labels=assembled(run.labels, odds(run.labels), pairs, n_used)) for run in pieces]
+            found.append(best_run(whole, pairs, join=False))
         return [Start(rows, labels) for labels in _that_differ(found)]
 
 
@@ -140,6 +153,42 @@ def consensus_space(runs: Sequence[Array], votes: Array, n_dims: int) -> Array:
     members = sp.hstack(tables, format="csr")  # (n, clusters of all runs)
     shared = (members.T @ members).toarray()
     return np.asarray(np.sqrt(n) * (members @ last_eigenvectors(shared, n_dims))[:, :-1])
+
+
+def same_cluster_odds(pieces: Array, runs: Sequence[Array], votes: Array) -> Array:
+    """Log odds by the votes that a point of one piece and one of another are of one cluster, (m, m)."""
+    n_pieces = int(pieces.max()) + 1
+    together = np.zeros((n_pieces, n_pieces))
+    for run, vote in zip(runs, votes / votes.sum(), strict=True):
+        members = sp.csr_array((np.ones(len(run)), (pieces, run)), shape=(n_pieces, int(run.max()) + 1)).toarray()
+        share = members / np.maximum(members.sum(1, keepdims=True), 1)
+        together += vote * (share @ share.T)
+    return np.asarray(np.log((together + DOUBT) / (1 - together + DOUBT)))
+
+
+def assembled(pieces: Array, odds: Array, pairs: Pairs, n_clusters: int) -> Array:
+    """Join pieces (n,), always the two that are likeliest one cluster, until there are no more than ``n_clusters``.
+
+    Joined ones have the mean of the odds (m, m) of their points, and all the answers.
+    """
+    name = np.arange(len(odds))
+    size = np.bincount(pieces, minlength=len(odds)).astype(np.float64)
+    sums = odds * np.outer(size, size)
+    said = np.zeros_like(odds)
+    ends = pieces[pairs.index]
+    np.add.at(said, (ends[:, 0], ends[:, 1]), np.where(pairs.same, pairs.weight, -pairs.weight))
+    said += said.T
+    for _ in range(np.count_nonzero(size) - n_clusters):
+        likely = sums / np.maximum(np.outer(size, size), 1) + ANSWER * said
+        likely[size == 0], likely[:, size == 0] = -np.inf, -np.inf
+        np.fill_diagonal(likely, -np.inf)
+        one, other = np.unravel_index(likely.argmax(), likely.shape)
+        for table in (sums, said):
+            table[one] += table[other]
+            table[:, one] += table[:, other]
+        size[one], size[other] = size[one] + size[other], 0
+        name[name == other] = one
+    return np.asarray(np.unique(name[pieces], return_inverse=True)[1])
 
 
 def _votes(runs: Sequence[Clustering], pairs: Pairs) -> Array:
