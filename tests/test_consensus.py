@@ -204,7 +204,7 @@ def test_a_start_of_pieces_finds_two_clusters_that_k_means_takes_for_one() -> No
     points[200:, 1] += 4
     points[250:, 0] += 1.5
     points -= points.mean(0)
-    best = {k: 0.0 for k in (1, 2)}
+    best = dict.fromkeys((1, 2), 0.0)
     for n_pieces in best:
         pieces = kmeans_runs(points.astype(np.float32), 3 * n_pieces, np.arange(5))
         odds = np.zeros((3 * n_pieces, 3 * n_pieces))

@@ -11,8 +11,8 @@ graphs  first eigenvectors of two graphs of neighbours, of the shaped codes and 
 How many eigenvectors are best differs from data set to data set, and no answers say so reliably. So k-means looks at
 the shaped codes beside K eigenvectors, beside half as many more, and beside three times as many, of which the
 must-links then choose the directions. All these clusterings vote on which points belong together, those that agree
-with the answers louder. Every other start is what k-means finds in their votes; the rest are put together of pieces, where
-votes and answers make it likeliest that two are of one cluster (docs/design/consensus-start.md).
+with the answers louder. Every other start is what k-means finds in their votes; the rest are put together of pieces,
+where votes and answers make it likeliest that two are of one cluster (docs/design/consensus-start.md).
 """
 
 from __future__ import annotations

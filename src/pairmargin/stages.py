@@ -337,8 +337,8 @@ class Stages:
         """Teach the network the clusters that the answers insist on, as long as that lowers the objective.
 
         A margin only pulls at the ends of an answer that is not kept; a lesson says where to, and leads out of a local
-        minimum. Other points go with those that were asked about: without them, clusters that no answer is about would be
-        forgotten, and of a class that got into the wrong cluster only the asked points would leave it.
+        minimum. Other points go with those that were asked about: without them, clusters that no answer is about would
+        be forgotten, and of a class that got into the wrong cluster only the asked points would leave it.
         The network that is best, and the history of its last training. Large data have no lessons: few of their points
         are asked about, and all would be trained on again.
         """
