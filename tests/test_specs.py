@@ -63,8 +63,7 @@ def test_the_leaderboard_is_every_method_on_every_data_set_drawn_in_both_ways() 
     assert set(board.methods) == set(COMPARED) == {name for name in METHODS if METHODS[name].kind != "variant"}
     assert board.n_pairs["coil100"] == (50, 100, 200, 500, 1000, 2000, 5000)
     assert board.n_pairs["wine"] == board.n_pairs["glass"] == (50, 100, 200, 500, 1000, 2000)
-    small = (2 * 7 + 2 * 6) * 20  # Sonar and Wdbc, Glass and Wine
-    assert len(board.cells()) == (small + 6 * 7 * 5) * 2 * len(COMPARED)
+    assert len(board.cells()) == ((7 + 6) * 20 + (6 + 7 * 7) * 5) * 2 * len(COMPARED)  # Sonar, Glass; Wine and the rest
     assert len(board.cells(seeds=3)) == (8 * 7 + 2 * 6) * 2 * 3 * len(COMPARED)
     quick = board.cells(quick=True)
     assert {(cell.drawing, cell.n_pairs, cell.seed) for cell in quick} == {
