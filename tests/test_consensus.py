@@ -188,7 +188,7 @@ def test_pieces_are_joined_where_votes_and_answers_make_it_likeliest() -> None:
 
 
 def test_pieces_that_nobody_is_in_are_not_counted() -> None:
-    pieces = np.array([0, 0, 3, 3, 5])  # of six
+    pieces = np.array([0, 0, 3, 3, 5])
     odds = np.zeros((6, 6))
     odds[0, 3] = odds[3, 0] = 1
     assert assembled(pieces, odds, Pairs.empty(), 2).tolist() == [0, 0, 0, 0, 1]

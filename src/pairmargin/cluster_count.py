@@ -109,19 +109,42 @@ def count_clusters(pairs: Pairs, runs_for: Callable[[int], Sequence[Array]], n_s
 
 def joined(labels: Array, pairs: Pairs) -> Array:
     """Clusters (n,) after joining, one by one, the two that raise the agreement with the pairs most, while any do."""
+    of_a_kind = np.array([pairs.weight[kind].sum() for kind in (~pairs.same, pairs.same)])
+    share = pairs.weight / np.maximum(of_a_kind, TINY)[pairs.same.astype(int)]
+    return joined_in_turn(labels, answers_between(labels, pairs, share), least=0)
+
+
+def answers_between(labels: Array, pairs: Pairs, weight: Array) -> Array:
+    """What the "same" answers between two clusters weigh, less the "different" ones, (m, m)."""
     n_clusters = int(labels.max()) + 1
-    votes = np.zeros((n_clusters, n_clusters))
+    said = np.zeros((n_clusters, n_clusters))
     for kind, sign in ((pairs.same, 1.0), (~pairs.same, -1.0)):
-        ends = labels[pairs.index[kind]]  # (m, 2)
-        np.add.at(votes, (ends[:, 0], ends[:, 1]), sign * pairs.weight[kind] / max(pairs.weight[kind].sum(), TINY))
-    votes += votes.T
-    np.fill_diagonal(votes, -np.inf)
-    name = np.arange(n_clusters)
-    while votes.max() > 0:
-        one, other = np.unravel_index(votes.argmax(), votes.shape)
-        votes[one] += votes[other]
-        votes[:, one] += votes[:, other]
-        votes[other], votes[:, other], votes[one, one] = -np.inf, -np.inf, -np.inf
+        ends = labels[pairs.index[kind]]  # (·, 2)
+        np.add.at(said, (ends[:, 0], ends[:, 1]), sign * weight[kind])
+    return said + said.T
+
+
+def joined_in_turn(
+    labels: Array, said: Array, odds: Array | float = 0.0, n_clusters: int = 1, least: float = -np.inf
+) -> Array:
+    """Clusters (n,) after joining, one by one, the two with the most for it, down to ``n_clusters``.
+
+    What speaks for it must be more than ``least``: what is ``said`` of two clusters (m, m), which adds up, and the
+    ``odds`` (m, m), of which joined ones have the mean over their points.
+    """
+    name, size = np.arange(len(said)), np.bincount(labels, minlength=len(said)).astype(np.float64)
+    said, sums = said.copy(), odds * np.outer(size, size)
+    for _ in range(np.count_nonzero(size) - n_clusters):
+        worth = sums / np.maximum(np.outer(size, size), 1) + said
+        worth[size == 0], worth[:, size == 0] = -np.inf, -np.inf
+        np.fill_diagonal(worth, -np.inf)
+        if worth.max() <= least:
+            break
+        one, other = np.unravel_index(worth.argmax(), worth.shape)
+        for table in (sums, said):
+            table[one] += table[other]
+            table[:, one] += table[:, other]
+        size[one], size[other] = size[one] + size[other], 0
         name[name == other] = one
     return np.asarray(np.unique(name[labels], return_inverse=True)[1])
 

@@ -18,7 +18,6 @@ where votes and answers make it likeliest that two are of one cluster (docs/desi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +27,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-from .cluster_count import MOST, clusters_to_use, count_clusters, joined
+from .cluster_count import MOST, answers_between, clusters_to_use, count_clusters, joined, joined_in_turn
 from .eigen import last_eigenvectors
 from .graph import TELEPORT, LinkedGraph, eigenvectors, neighbour_graph, rows_of_length_1
 from .inputs import Input
@@ -101,8 +100,11 @@ def consensus_starts(
                 continue
             n_pieces = n_used if len(found) % 2 else min(PIECES * n_used, len(codes))
             pieces = _runs(agreed, n_pieces, seeds[:RUNS_EACH])
-            odds = partial(same_cluster_odds, runs=heard_runs, votes=heard_votes)
-            whole = [run._replace(labels=assembled(run.labels, odds(run.labels), pairs, n_used)) for run in pieces]
+            odds = [same_cluster_odds(run.labels, heard_runs, heard_votes) for run in pieces]
+            whole = [
+                run._replace(labels=assembled(run.labels, likely, pairs, n_used))
+                for run, likely in zip(pieces, odds, strict=True)
+            ]
             found.append(best_run(whole, pairs, join=False))
         return [Start(rows, labels) for labels in _that_differ(found)]
 
@@ -171,24 +173,8 @@ def assembled(pieces: Array, odds: Array, pairs: Pairs, n_clusters: int) -> Arra
 
     Joined ones have the mean of the odds (m, m) of their points, and all the answers.
     """
-    name = np.arange(len(odds))
-    size = np.bincount(pieces, minlength=len(odds)).astype(np.float64)
-    sums = odds * np.outer(size, size)
-    said = np.zeros_like(odds)
-    ends = pieces[pairs.index]
-    np.add.at(said, (ends[:, 0], ends[:, 1]), np.where(pairs.same, pairs.weight, -pairs.weight))
-    said += said.T
-    for _ in range(np.count_nonzero(size) - n_clusters):
-        likely = sums / np.maximum(np.outer(size, size), 1) + ANSWER * said
-        likely[size == 0], likely[:, size == 0] = -np.inf, -np.inf
-        np.fill_diagonal(likely, -np.inf)
-        one, other = np.unravel_index(likely.argmax(), likely.shape)
-        for table in (sums, said):
-            table[one] += table[other]
-            table[:, one] += table[:, other]
-        size[one], size[other] = size[one] + size[other], 0
-        name[name == other] = one
-    return np.asarray(np.unique(name[pieces], return_inverse=True)[1])
+    said = ANSWER * answers_between(pieces, pairs, pairs.weight)
+    return joined_in_turn(pieces, said, odds, n_clusters)
 
 
 def _votes(runs: Sequence[Clustering], pairs: Pairs) -> Array:
