@@ -18,6 +18,7 @@ from pairmargin.cluster_count import (
     clusters_to_use,
     count_clusters,
     joined,
+    parted,
 )
 from pairmargin.pairs import Pairs, sample_pairs
 from pairmargin.start import agreement
@@ -72,6 +73,65 @@ def test_joining_never_lowers_the_agreement_and_only_joins() -> None:
         for one in pieces:  # nothing better is one step away
             for other in pieces:
                 assert agreement(np.where(final == other, one, final), pairs) <= agreement(final, pairs) + 1e-12
+
+
+SIZES = [300, 300, 300, 60, 60, 60]
+TRUTH = np.repeat(np.arange(6), SIZES)
+LUMPED = TRUTH.clip(max=3)  # the small ones in one
+SEEDS = np.arange(3)
+
+
+def far_apart(classes: np.ndarray) -> np.ndarray:
+    """A cloud of points for every class."""
+    rng = np.random.default_rng(0)
+    return (10.0 * rng.standard_normal((classes.max() + 1, 5)))[classes] + rng.standard_normal((len(classes), 5))
+
+
+def test_what_no_answers_hold_together_is_parted() -> None:
+    pairs = sample_pairs(TRUTH, 2_000, random_state=0)
+    final = parted(LUMPED, far_apart(TRUTH), pairs, 65, SEEDS)
+    assert adjusted_rand_score(TRUTH, final) == 1
+    np.testing.assert_array_equal(LUMPED, TRUTH.clip(max=3))  # what was given is as it was
+
+
+def test_a_class_that_looks_like_two_is_held_together_by_its_answers() -> None:
+    pairs = sample_pairs(LUMPED, 2_000, random_state=0)
+    np.testing.assert_array_equal(parted(LUMPED, far_apart(TRUTH), pairs, 65, SEEDS), LUMPED)
+
+
+@pytest.mark.parametrize(("n_pairs", "balanced"), [(10, True), (2_000, False)])
+def test_few_answers_and_evenly_drawn_ones_part_nothing_by_their_silence(n_pairs: int, balanced: bool) -> None:
+    drawn = sample_pairs(TRUTH, n_pairs, balanced=balanced, random_state=0)
+    silent = drawn[~(~drawn.same & (LUMPED[drawn.index] == 3).all(1))]  # but for "different" ones inside, which speak
+    np.testing.assert_array_equal(parted(LUMPED, far_apart(TRUTH), silent, 65, SEEDS), LUMPED)
+
+
+def test_one_point_is_too_few_for_silence_to_mean_anything() -> None:
+    points = far_apart(LUMPED)
+    points[-1] += 1_000.0
+    drawn = sample_pairs(LUMPED, 500, random_state=0)
+    silent = drawn[(drawn.index != len(LUMPED) - 1).all(1)]
+    np.testing.assert_array_equal(parted(LUMPED, points, silent, 65, SEEDS), LUMPED)
+
+
+def test_no_more_parts_than_clusters_were_asked_for() -> None:
+    final = parted(LUMPED, far_apart(TRUTH), sample_pairs(TRUTH, 2_000, random_state=0), 5, SEEDS)
+    assert len(np.unique(final)) == 5
+
+
+def test_where_nobody_asked_silence_says_nothing() -> None:
+    few = np.r_[:10, 900:904, 960:964, 1020:1024]
+    asked = sample_pairs(TRUTH[few], 120, random_state=0)
+    pairs = Pairs(few[asked.index], asked.same)
+    np.testing.assert_array_equal(parted(LUMPED, far_apart(TRUTH), pairs, 65, SEEDS), LUMPED)
+
+
+@pytest.mark.filterwarnings("error")
+def test_copies_of_one_point_are_not_parted() -> None:
+    points = far_apart(LUMPED)
+    points[LUMPED == 3] = points[-1]
+    pairs = sample_pairs(TRUTH, 2_000, random_state=0)
+    np.testing.assert_array_equal(parted(LUMPED, points, pairs, 65, SEEDS), LUMPED)
 
 
 def test_an_answer_is_judged_by_joins_that_it_had_no_voice_in() -> None:

@@ -2,7 +2,8 @@
 
 k-means cuts the data into clusters of about one size. With as many clusters as there are classes it tears a class of
 half the data into pieces. So the start asks the answers how many classes of one size would be as mixed as these are.
-If that is far fewer than were asked for, it takes four times as many as that and joins those with must-links across.
+If that is far fewer than were asked for, it takes four times as many as that and joins those with must-links across;
+then it parts what must-links should hold together, were it one class, and do not.
 
 symbol | name        | meaning
 a      | `kept`      | share of the must-links within one cluster
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .kmeans import kmeans_runs
 from .pairs import Pairs
 from .picked import were_picked
 
@@ -35,6 +37,7 @@ PIECES = 4.0  # clusters for every class of the 1/π that there seem to be
 N_FOLDS = 5  # answers that say which pieces to join are not those that judge it
 SURE = 1.0  # standard errors of doubt, in favour of the number of clusters asked for
 ANSWERS_A_PIECE = 5  # picked ones are about pieces: as they grow in number, smaller pieces can be joined
+SILENCE = 0.5  # "same" answers that must be missing between the halves of a cluster for it to be parted
 TINY = 1e-6  # in place of shares that must not be 0
 
 
@@ -84,8 +87,8 @@ def _pieces(n_clusters: int, pairs: Pairs, runs_for: Callable[[int], Sequence[Ar
     What they join is one class, so π is at least the share of all pairs that lie together then.
     """
     while True:
-        together = np.mean([_together(joined(run, pairs)) for run in runs_for(n_clusters)])
-        fewer = max(round(PIECES / together), 2)
+        share = np.mean([together(joined(run, pairs)) for run in runs_for(n_clusters)])
+        fewer = max(round(PIECES / share), 2)
         if fewer >= n_clusters:
             return n_clusters
         n_clusters = fewer
@@ -112,6 +115,33 @@ def joined(labels: Array, pairs: Pairs) -> Array:
     of_a_kind = np.array([pairs.weight[kind].sum() for kind in (~pairs.same, pairs.same)])
     share = pairs.weight / np.maximum(of_a_kind, TINY)[pairs.same.astype(int)]
     return joined_in_turn(labels, answers_between(labels, pairs, share), least=0)
+
+
+def parted(labels: Array, points: Array, pairs: Pairs, n_clusters: int, seeds: Array) -> Array:
+    """Clusters (n,), at most ``n_clusters``, after parting those that answers would hold together if they were one.
+
+    If the halves that k-means sees in a cluster's points (n, ·) were of one class, "same" answers would lie between
+    them. Where none do, the two are parted: unless "different" ones are missing too, or the questions were picked.
+    """
+    labels, n, n_same = labels.copy(), len(labels), int(pairs.same.sum())
+    share = together(labels)
+    if share == 1 or were_picked(pairs, n):
+        return labels
+    missing = (n_same / share - (len(pairs) - n_same) / (1 - share)) / n**2  # "same" answers a pair of points
+    waiting = list(range(int(labels.max()) + 1))
+    while waiting and labels.max() + 1 < n_clusters:
+        cluster = waiting.pop()
+        members = np.flatnonzero(labels == cluster)
+        if len(members) < 2 or missing * len(members) ** 2 / 2 <= SILENCE:
+            continue
+        half = min(kmeans_runs(points[members], 2, seeds), key=lambda run: run.inertia).labels
+        halves = labels.copy()
+        halves[members[half == 1]] = labels.max() + 1
+        said = answers_between(halves, pairs, pairs.weight)[cluster, -1]
+        if 2 * missing * np.bincount(half, minlength=2).prod() > SILENCE and said <= 0:
+            labels = halves
+            waiting += [cluster, int(labels.max())]
+    return labels
 
 
 def answers_between(labels: Array, pairs: Pairs, weight: Array) -> Array:
@@ -171,10 +201,10 @@ def _inside(labels: Array, pairs: Pairs) -> Array:
 
 def _shares(inside: Array, runs: Sequence[Array], pairs: Pairs) -> Evidence:
     kept, confused = (float(np.average(inside[kind], weights=pairs.weight[kind])) for kind in (pairs.same, ~pairs.same))
-    return Evidence(kept, confused, float(np.mean([_together(labels) for labels in runs])))
+    return Evidence(kept, confused, float(np.mean([together(labels) for labels in runs])))
 
 
-def _together(labels: Array) -> float:
+def together(labels: Array) -> float:
     """The share of all pairs of points that lie within one cluster."""
     return float(((np.bincount(labels) / len(labels)) ** 2).sum())
 

@@ -18,6 +18,7 @@ where votes and answers make it likeliest that two are of one cluster (docs/desi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-from .cluster_count import MOST, answers_between, clusters_to_use, count_clusters, joined, joined_in_turn
+from .cluster_count import MOST, answers_between, clusters_to_use, count_clusters, joined, joined_in_turn, parted
 from .eigen import last_eigenvectors
 from .graph import TELEPORT, LinkedGraph, eigenvectors, neighbour_graph, rows_of_length_1
 from .inputs import Input
@@ -87,16 +88,18 @@ def consensus_starts(
         found: list[Array] = []
         if n_used < n_clusters:  # these are pieces of clusters, to be joined before anyone votes
             simple = _runs(codes @ directions[:, -n_directions(n_used) :], n_used, seeds)
-            found.append(best_run(simple, pairs, join=True))
             runs = [run._replace(labels=joined(run.labels, pairs)) for run in runs]
             n_used = int(np.median([run.labels.max() + 1 for run in runs]))
+            shaped = (codes @ directions).astype(np.float32)
+            part = partial(parted, points=shaped, pairs=pairs, n_clusters=n_clusters, seeds=seeds[:N_TRIALS])
+            found.append(part(best_run(simple, pairs, join=True)))
         votes = _votes(runs, pairs)
         while len(found) < n_starts:
             heard = rng.choice(len(runs), len(runs) // 2, replace=False) if found else np.arange(len(runs))
             heard_runs, heard_votes = [runs[r].labels for r in heard], votes[heard]
             agreed = consensus_space(heard_runs, heard_votes, 2 * n_used)
             if n_used < n_clusters:
-                found.append(best_run(_runs(agreed, n_used, seeds), pairs, join=True))
+                found.append(part(best_run(_runs(agreed, n_used, seeds), pairs, join=True)))
                 continue
             n_pieces = n_used if len(found) % 2 else min(PIECES * n_used, len(codes))
             pieces = _runs(agreed, n_pieces, seeds[:RUNS_EACH])
