@@ -20,8 +20,8 @@ import pairmargin
 from pairmargin.exceptions import ExperimentError, OutputError
 from pairmargin.experiments import figures, report, tables
 from pairmargin.experiments.report import build_report, missing_cells, rows_of, write_report
-from pairmargin.experiments.specs import EXPERIMENTS, METHODS, PRINTED
-from pairmargin.experiments.store import FALSE_POSITIVE_RATES, TYPES
+from pairmargin.experiments.specs import BALANCED, EXPERIMENTS, METHODS, PRINTED, Experiment
+from pairmargin.experiments.store import FALSE_POSITIVE_RATES, KEY, TYPES
 from pairmargin.experiments.tables import NBSP, Comparison, markdown
 from pairmargin.experiments.verdicts import ACCURACY, ARI, AUC
 from pairmargin.looks import spaced_labels
@@ -254,6 +254,16 @@ def test_a_method_alone_is_not_the_best_of_them(frame: pd.DataFrame) -> None:
     rows = rows_of(frame, TABLE2)
     assert Comparison(rows, TABLE2, ACCURACY).table("", "").best
     assert not Comparison(rows.query("method == 'cmmc'"), TABLE2, ACCURACY).table("", "").best
+
+
+def test_draws_beyond_the_plan_count_only_where_all_methods_have_them() -> None:
+    planned = Experiment("", "", {"wine": (100,)}, ("cmmc", "paper"), seeds=2)
+    seeds = {"cmmc": [0, 1, 2], "paper": [0, 2, 3]}
+    frame = pd.DataFrame(
+        [("wine", method, 100, seed, BALANCED) for method, each in seeds.items() for seed in each], columns=KEY
+    )
+    kept = rows_of(frame, planned).groupby("method")["seed"].agg(list).to_dict()
+    assert kept == {"cmmc": [0, 1, 2], "paper": [0, 2]}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from ..report import Judgement, Judgements, Pictures, Report, Section, Table, ma
 from ..writing import new_file, refusals
 from . import figures, leaderboard_report, questions_report
 from .claims import RIVALS, SLIGHT, SUBJECTS, Finding, judge
-from .leaderboard import Leaderboard
+from .leaderboard import DRAW, PLACE, Leaderboard
 from .specs import BALANCED, EXPERIMENTS, METHODS, N_HELD_OUT, N_IMAGES, WIDEST_METRIC, Cell, Experiment
 from .store import KEY, Store
 from .tables import DATASETS, ONE_DRAW, Comparison, cost_table, draws_of, markdown, table1
@@ -131,9 +131,12 @@ def build_report(
 
 
 def rows_of(frame: pd.DataFrame, experiment: Experiment) -> pd.DataFrame:
-    """The rows that belong to an experiment, whatever their seeds."""
+    """The rows that belong to an experiment: of the draws that it plans, and of others if all its methods have them."""
     planned = {(cell.dataset, cell.method, cell.n_pairs, cell.drawing) for cell in experiment.cells(seeds=1)}
-    return frame[pd.MultiIndex.from_frame(frame[["dataset", "method", "n_pairs", "drawing"]]).isin(planned)]
+    rows = frame[pd.MultiIndex.from_frame(frame[["dataset", "method", "n_pairs", "drawing"]]).isin(planned)]
+    of_draw, of_place = (rows.groupby(keys)["method"].transform("nunique") for keys in (DRAW, PLACE))
+    draws = {(cell.dataset, cell.seed) for cell in experiment.cells()}
+    return rows[(of_draw == of_place) | pd.MultiIndex.from_frame(rows[["dataset", "seed"]]).isin(draws)]
 
 
 def missing_cells(frame: pd.DataFrame, unfinished: Iterable[Cell] = ()) -> dict[str, list[Cell]]:
