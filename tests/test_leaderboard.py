@@ -14,7 +14,7 @@ import pytest
 from pairmargin.experiments import leaderboard_report, rank_figure
 from pairmargin.experiments.leaderboard import Leaderboard, cliques, comparable
 from pairmargin.experiments.leaderboard_report import PLAN, find_board, section, sentence, table
-from pairmargin.experiments.specs import COMPARED, DRAWINGS, FOREIGN, LABELS, Cell
+from pairmargin.experiments.specs import BALANCED, COMPARED, DRAWINGS, FOREIGN, LABELS, Cell
 from pairmargin.experiments.tables import markdown
 from pairmargin.report import Report, render
 
@@ -178,6 +178,20 @@ def test_methods_of_other_packages_have_a_board_of_what_they_were_tried_on() -> 
     assert len(tried.means) == 8  # tried in vain is the last rank
     assert tried.standing("cobras").unfinished == 4
     assert find_board(results(), other_packages=True) is None
+
+
+def test_beside_a_method_that_asks_ours_asks_too() -> None:
+    drawn = results(methods=(*METHODS, "cobras"))
+    asked = drawn[(drawn["method"] == "pairmargin") & (drawn["drawing"] == BALANCED)].assign(drawing="asked-default")
+    asked = asked.assign(accuracy=asked["accuracy"] / 2)
+    found = find_board(pd.concat([drawn, asked]), other_packages=True)
+    assert found is not None
+    assert set(found.means.index.get_level_values("drawing")) == {BALANCED}  # it has asked once, not once a drawing
+    np.testing.assert_allclose(found.means["pairmargin-asking"], found.means["pairmargin"] / 2)
+    assert any(note.startswith("pairmargin, its own questions: ") for note in table(found).notes)
+    own = find_board(pd.concat([drawn, asked]))
+    assert own is not None
+    assert set(own.methods) == set(METHODS)
 
 
 def test_the_board_with_other_packages_stands_below_ours(tmp_path: Path) -> None:
