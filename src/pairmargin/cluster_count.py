@@ -87,7 +87,7 @@ def _pieces(n_clusters: int, pairs: Pairs, runs_for: Callable[[int], Sequence[Ar
     What they join is one class, so π is at least the share of all pairs that lie together then.
     """
     while True:
-        share = np.mean([together(joined(run, pairs)) for run in runs_for(n_clusters)])
+        share = np.mean([_together(joined(run, pairs)) for run in runs_for(n_clusters)])
         fewer = max(round(PIECES / share), 2)
         if fewer >= n_clusters:
             return n_clusters
@@ -124,7 +124,7 @@ def parted(labels: Array, points: Array, pairs: Pairs, n_clusters: int, seeds: A
     them. Where none do, the two are parted: unless "different" ones are missing too, or the questions were picked.
     """
     labels, n, n_same = labels.copy(), len(labels), int(pairs.same.sum())
-    share = together(labels)
+    share = _together(labels)
     if share == 1 or were_picked(pairs, n):
         return labels
     missing = (n_same / share - (len(pairs) - n_same) / (1 - share)) / n**2  # "same" answers a pair of points
@@ -201,10 +201,10 @@ def _inside(labels: Array, pairs: Pairs) -> Array:
 
 def _shares(inside: Array, runs: Sequence[Array], pairs: Pairs) -> Evidence:
     kept, confused = (float(np.average(inside[kind], weights=pairs.weight[kind])) for kind in (pairs.same, ~pairs.same))
-    return Evidence(kept, confused, float(np.mean([together(labels) for labels in runs])))
+    return Evidence(kept, confused, float(np.mean([_together(labels) for labels in runs])))
 
 
-def together(labels: Array) -> float:
+def _together(labels: Array) -> float:
     """The share of all pairs of points that lie within one cluster."""
     return float(((np.bincount(labels) / len(labels)) ** 2).sum())
 

@@ -103,11 +103,8 @@ def consensus_starts(
                 continue
             n_pieces = n_used if len(found) % 2 else min(PIECES * n_used, len(codes))
             pieces = _runs(agreed, n_pieces, seeds[:RUNS_EACH])
-            odds = [same_cluster_odds(run.labels, heard_runs, heard_votes) for run in pieces]
-            whole = [
-                run._replace(labels=assembled(run.labels, likely, pairs, n_used))
-                for run, likely in zip(pieces, odds, strict=True)
-            ]
+            odds = partial(same_cluster_odds, runs=heard_runs, votes=heard_votes)
+            whole = [run._replace(labels=assembled(run.labels, odds(run.labels), pairs, n_used)) for run in pieces]
             found.append(best_run(whole, pairs, join=False))
         return [Start(rows, labels) for labels in _that_differ(found)]
 
