@@ -1,32 +1,48 @@
 """What a whole fit costs with everything on, and uniform answers about images that no table shows.
 
-    python benchmarks/fits.py [--quick]
+    python benchmarks/fits.py [--only WORDS] [--quick]
 
-Times are those of one fit on all cores of a machine that does nothing else. Writes results/fits.csv, one row a fit.
+Times are those of one fit on all cores of a machine that does nothing else. Writes results/fits.csv, one row a fit, and
+the table of docs/speed.md. `--only uniform` measures again those with that word in their name; the others are kept.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+import readme
 from pairmargin import MaxMarginClustering, clustering_accuracy, load_dataset, sample_pairs
 
 ROOT = Path(__file__).parents[1]
-N_TRAINING_IMAGES = 60_000  # of MNIST; those for testing come behind them
+MEASURED = ROOT / "results" / "fits.csv"
 N_IMAGES = 5_000
+TEST_IMAGES = 60_000  # of MNIST; those for testing come behind those for training
+PAPER = {"hidden_layer_sizes": (400, 200, 100)}
+FITS: dict[str, tuple[str, int, bool, dict[str, Any]]] = {  # name: data, answers, as many same as different, settings
+    "digits, 500 answers": ("digits", 500, True, {}),
+    "digits, 500 answers, one start": ("digits", 500, True, {"n_init": 1}),
+    "digits, 500 answers, ten starts": ("digits", 500, True, {"n_init": 10}),
+    "MNIST, 1000 answers, 400-200-100": ("mnist", 1000, True, PAPER),
+    "MNIST's test images, 1000 uniform answers": ("mnist test", 1000, False, {}),
+    "MNIST's test images, 1000 uniform answers, 400-200-100": ("mnist test", 1000, False, PAPER),
+}
 
 
-def fit(
-    name: str, data: tuple[Any, Any], n_pairs: int, seed: int, balanced: bool = True, **settings: Any
-) -> dict[str, Any]:
+def load(name: str) -> tuple[Any, Any]:
+    """Rows and labels."""
+    X, y = load_dataset(name.split()[0], return_X_y=True)
+    first = TEST_IMAGES if name.endswith("test") else 0
+    return X[first : first + N_IMAGES], y[first : first + N_IMAGES]
+
+
+def fit(name: str, X: Any, y: Any, seed: int) -> dict[str, Any]:
     """Cluster once; how long it took and how good it is."""
-    X, y = data
+    _, n_pairs, balanced, settings = FITS[name]
     pairs = sample_pairs(y, n_pairs, balanced=balanced, random_state=seed)
     began = time.perf_counter()
     model = MaxMarginClustering(10, random_state=seed, **settings).fit(X, pairs=pairs)
@@ -34,33 +50,39 @@ def fit(
     return {"what": name, "seed": seed, "seconds": seconds, "accuracy": clustering_accuracy(y, model.labels_)}
 
 
-def fits(n_draws: int) -> Iterator[dict[str, Any]]:
-    """All of them; the first one only wakes the libraries up."""
-    digits = load_dataset("digits", return_X_y=True)
-    X, y = load_dataset("mnist", return_X_y=True)
-    some = X[:N_IMAGES], y[:N_IMAGES]
-    test = slice(N_TRAINING_IMAGES, N_TRAINING_IMAGES + N_IMAGES)
-    fit("", digits, 10, 0, max_iter=1)
-    for seed in range(n_draws):
-        yield fit("digits, 500 answers", digits, 500, seed)
-        yield fit("digits, 500 answers, one start", digits, 500, seed, n_init=1)
-        yield fit("digits, 500 answers, ten starts", digits, 500, seed, n_init=10)
-        yield fit("MNIST, 1000 answers, 400-200-100", some, 1000, seed, hidden_layer_sizes=(400, 200, 100))
-        yield fit("MNIST's test images, 1000 uniform answers", (X[test], y[test]), 1000, seed, balanced=False)
+def table(frame: pd.DataFrame) -> str:
+    """In Markdown."""
+    lines = ["| a whole fit | seconds, fastest | mean accuracy | lowest | highest |", "|---|--:|--:|--:|--:|"]
+    for name, rows in frame.groupby("what", sort=False):
+        of = rows.accuracy.agg(["mean", "min", "max"]).map("{:.3f}".format)
+        lines.append(f"| {name} | {rows.seconds.min():.1f} | {of['mean']} | {of['min']} | {of['max']} |")
+    return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--only", default="", metavar="WORDS", help="those with these words in their name")
     parser.add_argument("--quick", action="store_true", help="one draw, nothing is written")
-    quick = parser.parse_args().quick
+    chosen = parser.parse_args()
+    names = [name for name in FITS if chosen.only in name]
+    if not names:
+        parser.error(f"--only {chosen.only!r} is in none of: {'; '.join(FITS)}")
+    MaxMarginClustering(10, max_iter=1).fit(load("digits")[0])  # wakes the libraries up
     rows = []
-    for row in fits(1 if quick else 5):
-        print("{what:45} seed {seed}  {seconds:6.1f} s  accuracy {accuracy:.3f}".format(**row), flush=True)
-        rows.append(row)
+    for name in names:
+        X, y = load(FITS[name][0])
+        for seed in range(1 if chosen.quick else 5):
+            rows.append(fit(name, X, y, seed))
+            print("{what:55} seed {seed}  {seconds:6.1f} s  accuracy {accuracy:.3f}".format(**rows[-1]), flush=True)
     frame = pd.DataFrame(rows)
-    print(frame.groupby("what", sort=False)[["seconds", "accuracy"]].agg({"seconds": "min", "accuracy": "mean"}))
-    if not quick:
-        frame.round(4).to_csv(ROOT / "results" / "fits.csv", index=False)
+    if not chosen.quick:
+        if MEASURED.exists():
+            kept = pd.read_csv(MEASURED)
+            frame = pd.concat([kept[~kept.what.isin(names)], frame])
+        frame = frame.sort_values("what", key=lambda what: what.map(list(FITS).index), kind="stable")
+        frame.round(4).to_csv(MEASURED, index=False)
+        readme.put("fits", table(frame), ROOT / "docs" / "speed.md")
+    print(table(frame))
 
 
 if __name__ == "__main__":
