@@ -11,41 +11,48 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 import readme
 from pairmargin import MaxMarginClustering, clustering_accuracy, load_dataset, sample_pairs
+from pairmargin.experiments.specs import PAPER_LAYERS
 
 ROOT = Path(__file__).parents[1]
 MEASURED = ROOT / "results" / "fits.csv"
 N_IMAGES = 5_000
 TEST_IMAGES = 60_000  # of MNIST; those for testing come behind those for training
-PAPER = {"hidden_layer_sizes": (400, 200, 100)}
-FITS: dict[str, tuple[str, int, bool, dict[str, Any]]] = {  # name: data, answers, as many same as different, settings
-    "digits, 500 answers": ("digits", 500, True, {}),
-    "digits, 500 answers, one start": ("digits", 500, True, {"n_init": 1}),
-    "digits, 500 answers, ten starts": ("digits", 500, True, {"n_init": 10}),
-    "MNIST, 1000 answers, 400-200-100": ("mnist", 1000, True, PAPER),
-    "MNIST's test images, 1000 uniform answers": ("mnist test", 1000, False, {}),
-    "MNIST's test images, 1000 uniform answers, 400-200-100": ("mnist test", 1000, False, PAPER),
+
+
+class Fit(NamedTuple):
+    """What is clustered, from how many answers and with which settings."""
+
+    dataset: str
+    n_pairs: int
+    settings: dict[str, Any]
+    first: int = 0  # row, of at most so many images
+    balanced: bool = True
+
+
+DEEP = {"hidden_layer_sizes": PAPER_LAYERS["mnist"]}
+FITS = {
+    "digits, 500 answers": Fit("digits", 500, {}),
+    "digits, 500 answers, one start": Fit("digits", 500, {"n_init": 1}),
+    "digits, 500 answers, ten starts": Fit("digits", 500, {"n_init": 10}),
+    "MNIST, 1000 answers, 400-200-100": Fit("mnist", 1000, DEEP),
+    "MNIST's test images, 1000 uniform answers": Fit("mnist", 1000, {}, TEST_IMAGES, balanced=False),
+    "MNIST's test images, 1000 uniform answers, 400-200-100": Fit("mnist", 1000, DEEP, TEST_IMAGES, balanced=False),
 }
 
 
-def load(name: str) -> tuple[Any, Any]:
-    """Rows and labels."""
-    X, y = load_dataset(name.split()[0], return_X_y=True)
-    first = TEST_IMAGES if name.endswith("test") else 0
-    return X[first : first + N_IMAGES], y[first : first + N_IMAGES]
-
-
-def fit(name: str, X: Any, y: Any, seed: int) -> dict[str, Any]:
+def measure(name: str, seed: int) -> dict[str, Any]:
     """Cluster once; how long it took and how good it is."""
-    _, n_pairs, balanced, settings = FITS[name]
-    pairs = sample_pairs(y, n_pairs, balanced=balanced, random_state=seed)
+    what = FITS[name]
+    X, y = (each[what.first : what.first + N_IMAGES] for each in load_dataset(what.dataset, return_X_y=True))
+    pairs = sample_pairs(y, what.n_pairs, balanced=what.balanced, random_state=seed)
     began = time.perf_counter()
-    model = MaxMarginClustering(10, random_state=seed, **settings).fit(X, pairs=pairs)
+    model = MaxMarginClustering(10, random_state=seed, **what.settings).fit(X, pairs=pairs)
     seconds = time.perf_counter() - began
     return {"what": name, "seed": seed, "seconds": seconds, "accuracy": clustering_accuracy(y, model.labels_)}
 
@@ -67,12 +74,11 @@ def main() -> None:
     names = [name for name in FITS if chosen.only in name]
     if not names:
         parser.error(f"--only {chosen.only!r} is in none of: {'; '.join(FITS)}")
-    MaxMarginClustering(10, max_iter=1).fit(load("digits")[0])  # wakes the libraries up
+    MaxMarginClustering(10, max_iter=1).fit(load_dataset("digits").data)  # wakes the libraries up
     rows = []
     for name in names:
-        X, y = load(FITS[name][0])
         for seed in range(1 if chosen.quick else 5):
-            rows.append(fit(name, X, y, seed))
+            rows.append(measure(name, seed))
             print("{what:55} seed {seed}  {seconds:6.1f} s  accuracy {accuracy:.3f}".format(**rows[-1]), flush=True)
     frame = pd.DataFrame(rows)
     if not chosen.quick:
