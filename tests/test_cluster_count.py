@@ -114,6 +114,14 @@ def test_one_point_is_too_few_for_silence_to_mean_anything() -> None:
     np.testing.assert_array_equal(parted(LUMPED, points, silent, 65, SEEDS), LUMPED)
 
 
+def test_a_larger_cluster_is_parted_only_by_a_longer_silence() -> None:
+    """180 of 1080 points are few for one of 6 clusters, and many for one of 65."""
+    drawn = sample_pairs(TRUTH, 60, random_state=0)
+    silent = drawn[~(~drawn.same & (LUMPED[drawn.index] == 3).all(1))]
+    assert len(np.unique(parted(LUMPED, far_apart(TRUTH), silent, 6, SEEDS))) > 4
+    np.testing.assert_array_equal(parted(LUMPED, far_apart(TRUTH), silent, 65, SEEDS), LUMPED)
+
+
 def test_no_more_parts_than_clusters_were_asked_for() -> None:
     final = parted(LUMPED, far_apart(TRUTH), sample_pairs(TRUTH, 2_000, random_state=0), 5, SEEDS)
     assert len(np.unique(final)) == 5

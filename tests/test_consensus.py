@@ -10,11 +10,20 @@ from numpy.random import RandomState
 from sklearn.metrics import adjusted_rand_score
 
 from pairmargin import consensus
-from pairmargin.consensus import assembled, consensus_space, consensus_starts, same_cluster_odds, views
+from pairmargin.consensus import (
+    LIKELY,
+    UNLIKELY,
+    assembled,
+    consensus_space,
+    consensus_starts,
+    likely_enough,
+    same_cluster_odds,
+    views,
+)
 from pairmargin.inputs import Input, Scaling
 from pairmargin.kmeans import kmeans_runs
 from pairmargin.metrics import clustering_accuracy
-from pairmargin.pairs import Pairs
+from pairmargin.pairs import Pairs, sample_pairs
 from pairmargin.sample import among
 from pairmargin.start import pair_shaped_head
 
@@ -185,6 +194,41 @@ def test_pieces_are_joined_where_votes_and_answers_make_it_likeliest() -> None:
     assert clusters(4, apart) == [0, 1, 2, 3]
     as_one = Pairs.from_lists(must_link=[(0, 30)], cannot_link=[(k, 10 + k) for k in range(5)])
     assert clusters(2, as_one) == [0, 1, 1, 0]  # nothing but one answer has 0 with 3; nothing has the rest with either
+
+
+def test_pieces_stay_apart_where_too_little_speaks_for_one_cluster() -> None:
+    pieces = np.repeat(np.arange(3), 10)
+    odds = np.array([[0.0, -0.5, -2.0], [-0.5, 0.0, -2.0], [-2.0, -2.0, 0.0]])
+    assert assembled(pieces, odds, Pairs.empty(), 1, least=-1)[::10].tolist() == [0, 0, 1]
+    assert assembled(pieces, odds, Pairs.from_lists(must_link=[(0, 20)]), 1, least=-1)[::10].tolist() == [0, 0, 0]
+    apart = Pairs.from_lists(cannot_link=[(0, 10)])
+    assert assembled(pieces, odds, apart, 1, least=-1)[::10].tolist() == [0, 1, 2]
+
+
+def test_the_fewer_same_answers_the_less_likely_need_one_cluster_be() -> None:
+    def enough(n_same: int) -> float:
+        return likely_enough(Pairs.from_lists([(0, k) for k in range(1, n_same + 1)], [(0, 5_000)]))
+
+    assert enough(0) == enough(1) == UNLIKELY
+    assert enough(25) == 2 * LIKELY
+    assert UNLIKELY < enough(20) < enough(100) < enough(1000) < LIKELY
+
+
+@pytest.mark.parametrize("n_pairs", [30, 60, 200])
+def test_classes_of_very_different_sizes_are_put_together_from_few_answers(n_pairs: int) -> None:
+    """Two of twenty classes have three quarters of the points; k-means with 20 clusters tears them up."""
+    rng = np.random.default_rng(0)
+    sizes = [500, 250] + [14] * 18
+    truth = np.repeat(np.arange(20), sizes)
+    points = (6.0 * rng.standard_normal((20, 5)))[truth] + rng.standard_normal((len(truth), 5))
+    points[truth < 2] += 3.0 * rng.standard_normal(((truth < 2).sum(), 5)) * [1, 1, 0, 0, 0]
+    points -= points.mean(0)
+    torn = kmeans_runs(points.astype(np.float32), 20, np.arange(3))[0].labels
+    starts = starts_of(points, 20, sample_pairs(truth, n_pairs, random_state=0), n=2)
+    assert clustering_accuracy(truth, torn) < 0.5
+    for start in starts:
+        assert start.labels.max() < 20
+        assert clustering_accuracy(truth, start.labels) > 0.7
 
 
 def test_pieces_that_nobody_is_in_are_not_counted() -> None:

@@ -35,7 +35,7 @@ MOST = CANDIDATES[-1]
 NEARLY = 0.95  # of the best agreement is enough for the fewest clusters
 PIECES = 4.0  # clusters for every class of the 1/π that there seem to be
 N_FOLDS = 5  # answers that say which pieces to join are not those that judge it
-SURE = 1.0  # standard errors of doubt, in favour of the number of clusters asked for
+SURE = 0.75  # standard errors of doubt, in favour of the number of clusters asked for
 ANSWERS_A_PIECE = 5  # picked ones are about pieces: as they grow in number, smaller pieces can be joined
 SILENCE = 0.5  # "same" answers that must be missing between the halves of a cluster for it to be parted
 TINY = 1e-6  # in place of shares that must not be 0
@@ -122,6 +122,7 @@ def parted(labels: Array, points: Array, pairs: Pairs, n_clusters: int, seeds: A
 
     If the halves that k-means sees in a cluster's points (n, ·) were of one class, "same" answers would lie between
     them. Where none do, the two are parted: unless "different" ones are missing too, or the questions were picked.
+    The larger a cluster, beside two classes of average size, the more must be missing.
     """
     labels, n, n_same = labels.copy(), len(labels), int(pairs.same.sum())
     share = _together(labels)
@@ -132,13 +133,14 @@ def parted(labels: Array, points: Array, pairs: Pairs, n_clusters: int, seeds: A
     while waiting and labels.max() + 1 < n_clusters:
         cluster = waiting.pop()
         members = np.flatnonzero(labels == cluster)
-        if len(members) < 2 or missing * len(members) ** 2 / 2 <= SILENCE:
+        enough = SILENCE * max(len(members) / (2 * n / n_clusters), 1)
+        if len(members) < 2 or missing * len(members) ** 2 / 2 <= enough:
             continue
         half = min(kmeans_runs(points[members], 2, seeds), key=lambda run: run.inertia).labels
         halves = labels.copy()
         halves[members[half == 1]] = labels.max() + 1
         said = answers_between(halves, pairs, pairs.weight)[cluster, -1]
-        if 2 * missing * np.bincount(half, minlength=2).prod() > SILENCE and said <= 0:
+        if 2 * missing * np.bincount(half, minlength=2).prod() > enough and said <= 0:
             labels = halves
             waiting += [cluster, int(labels.max())]
     return labels

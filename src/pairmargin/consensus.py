@@ -13,6 +13,9 @@ the shaped codes beside K eigenvectors, beside half as many more, and beside thr
 must-links then choose the directions. All these clusterings vote on which points belong together, those that agree
 with the answers louder. Every other start is what k-means finds in their votes; the rest are put together of pieces,
 where votes and answers make it likeliest that two are of one cluster (docs/design/consensus-start.md).
+
+Where the answers call for fewer clusters than were asked for, what k-means finds is pieces to begin with; the starts
+are put together of them as long as that is likely enough (docs/design/fewer-clusters.md).
 """
 
 from __future__ import annotations
@@ -53,6 +56,10 @@ LOUDNESS = 20.0  # a clustering that keeps 5 % more of the answers has e times t
 PIECES = 2  # for every cluster of a start that is put together of them; every other start is
 ANSWER = 1.5  # what one between two pieces adds to the log odds that they are of one cluster, or takes from them
 DOUBT = 0.02  # of votes, however unanimous
+LIKELY = -1.0  # log odds that are enough for one cluster, where the answers do not say how many there are
+UNHEARD = 25.0  # "same" answers with which twice as low odds are enough
+UNLIKELY = -3.0  # log odds that are never enough
+FEWEST = 2  # clusters, since there are "different" answers too
 
 
 class Start(NamedTuple):
@@ -84,28 +91,32 @@ def consensus_starts(
             n_clusters = n_used = count_clusters(pairs, simple_runs, len(codes))
         else:
             n_used = clusters_to_use(n_clusters, pairs, simple_runs, len(codes))
-        runs = [run for view in views(codes, inputs, pairs, n_used) for run in _runs(view, n_used, seeds[:RUNS_EACH])]
-        found: list[Array] = []
-        if n_used < n_clusters:  # these are pieces of clusters, to be joined before anyone votes
-            simple = _runs(codes @ directions[:, -n_directions(n_used) :], n_used, seeds)
+        has_pieces = n_used < n_clusters  # of clusters, to be joined before anyone votes
+        looks = views(codes, inputs, pairs, n_used)
+        if has_pieces:  # few must-links cannot both choose directions and say what to join
+            looks[-1] = codes @ directions[:, -n_directions(n_used) :]
+        runs = [run for look in looks for run in _runs(look, n_used, seeds[:RUNS_EACH])]
+        if has_pieces:
             runs = [run._replace(labels=joined(run.labels, pairs)) for run in runs]
             n_used = int(np.median([run.labels.max() + 1 for run in runs]))
-            shaped = (codes @ directions).astype(np.float32)
-            part = partial(parted, points=shaped, pairs=pairs, n_clusters=n_clusters, seeds=seeds[:N_TRIALS])
-            found.append(part(best_run(simple, pairs, join=True)))
         votes = _votes(runs, pairs)
+        found: list[Array] = []
         while len(found) < n_starts:
             heard = rng.choice(len(runs), len(runs) // 2, replace=False) if found else np.arange(len(runs))
             heard_runs, heard_votes = [runs[r].labels for r in heard], votes[heard]
             agreed = consensus_space(heard_runs, heard_votes, 2 * n_used)
-            if n_used < n_clusters:
-                found.append(part(best_run(_runs(agreed, n_used, seeds), pairs, join=True)))
-                continue
-            n_pieces = n_used if len(found) % 2 else min(PIECES * n_used, len(codes))
+            most = n_clusters if has_pieces else len(codes)
+            n_pieces = n_used if len(found) % 2 else min(PIECES * n_used, most)
             pieces = _runs(agreed, n_pieces, seeds[:RUNS_EACH])
             odds = partial(same_cluster_odds, runs=heard_runs, votes=heard_votes)
-            whole = [run._replace(labels=assembled(run.labels, odds(run.labels), pairs, n_used)) for run in pieces]
-            found.append(best_run(whole, pairs, join=False))
+            if has_pieces:
+                labels = min(pieces, key=lambda run: run.inertia).labels  # answers that join do not judge as well
+                labels = assembled(labels, odds(labels), pairs, FEWEST, likely_enough(pairs))
+                shaped = (codes @ directions).astype(np.float32)
+                found.append(parted(labels, shaped, pairs, n_clusters, seeds[:N_TRIALS]))
+            else:
+                whole = [run._replace(labels=assembled(run.labels, odds(run.labels), pairs, n_used)) for run in pieces]
+                found.append(best_run(whole, pairs, join=False))
         return [Start(rows, labels) for labels in _that_differ(found)]
 
 
@@ -168,13 +179,23 @@ def same_cluster_odds(pieces: Array, runs: Sequence[Array], votes: Array) -> Arr
     return np.asarray(np.log((together + DOUBT) / (1 - together + DOUBT)))
 
 
-def assembled(pieces: Array, odds: Array, pairs: Pairs, n_clusters: int) -> Array:
+def assembled(pieces: Array, odds: Array, pairs: Pairs, n_clusters: int, least: float = -np.inf) -> Array:
     """Join pieces (n,), always the two that are likeliest one cluster, until there are no more than ``n_clusters``.
 
-    Joined ones have the mean of the odds (m, m) of their points, and all the answers.
+    Joined ones have the mean of the odds (m, m) of their points, and all the answers. What has no more for it than
+    ``least`` stays apart.
     """
     said = ANSWER * answers_between(pieces, pairs, pairs.weight)
-    return joined_in_turn(pieces, said, odds, n_clusters)
+    return joined_in_turn(pieces, said, odds, n_clusters, least)
+
+
+def likely_enough(pairs: Pairs) -> float:
+    """The log odds from which two pieces are taken for one cluster, if its size and number are not known.
+
+    The fewer "same" answers there are, the less the clusterings that vote have been joined, and the more cautious are
+    their votes.
+    """
+    return max(LIKELY * (1 + UNHEARD / max(int(pairs.same.sum()), 1)), UNLIKELY)
 
 
 def _votes(runs: Sequence[Clustering], pairs: Pairs) -> Array:
