@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .kmeans import kmeans_runs
+from .kmeans import kmeans_runs, most_compact
 from .pairs import Pairs
 from .picked import were_picked
 
@@ -136,7 +136,7 @@ def parted(labels: Array, points: Array, pairs: Pairs, n_clusters: int, seeds: A
         enough = SILENCE * max(len(members) / (2 * n / n_clusters), 1)
         if len(members) < 2 or missing * len(members) ** 2 / 2 <= enough:
             continue
-        half = min(kmeans_runs(points[members], 2, seeds), key=lambda run: run.inertia).labels
+        half = most_compact(kmeans_runs(points[members], 2, seeds))
         halves = labels.copy()
         halves[members[half == 1]] = labels.max() + 1
         said = answers_between(halves, pairs, pairs.weight)[cluster, -1]

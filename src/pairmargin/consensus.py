@@ -35,7 +35,7 @@ from .cluster_count import MOST, answers_between, clusters_to_use, count_cluster
 from .eigen import last_eigenvectors
 from .graph import TELEPORT, LinkedGraph, eigenvectors, neighbour_graph, rows_of_length_1
 from .inputs import Input
-from .kmeans import SAMPLE, Clustering, kmeans_runs
+from .kmeans import SAMPLE, Clustering, kmeans_runs, most_compact
 from .pairs import Pairs
 from .sample import among
 from .start import (
@@ -99,24 +99,24 @@ def consensus_starts(
         if has_pieces:
             runs = [run._replace(labels=joined(run.labels, pairs)) for run in runs]
             n_used = int(np.median([run.labels.max() + 1 for run in runs]))
+        most = n_clusters if has_pieces else len(codes)
+        shaped = (codes @ directions).astype(np.float32)
         votes = _votes(runs, pairs)
         found: list[Array] = []
         while len(found) < n_starts:
             heard = rng.choice(len(runs), len(runs) // 2, replace=False) if found else np.arange(len(runs))
             heard_runs, heard_votes = [runs[r].labels for r in heard], votes[heard]
             agreed = consensus_space(heard_runs, heard_votes, 2 * n_used)
-            most = n_clusters if has_pieces else len(codes)
             n_pieces = n_used if len(found) % 2 else min(PIECES * n_used, most)
             pieces = _runs(agreed, n_pieces, seeds[:RUNS_EACH])
             odds = partial(same_cluster_odds, runs=heard_runs, votes=heard_votes)
             if has_pieces:
-                labels = min(pieces, key=lambda run: run.inertia).labels  # answers that join do not judge as well
+                labels = most_compact(pieces)  # answers that join do not judge as well
                 labels = assembled(labels, odds(labels), pairs, FEWEST, likely_enough(pairs))
-                shaped = (codes @ directions).astype(np.float32)
                 found.append(parted(labels, shaped, pairs, n_clusters, seeds[:N_TRIALS]))
             else:
                 whole = [run._replace(labels=assembled(run.labels, odds(run.labels), pairs, n_used)) for run in pieces]
-                found.append(best_run(whole, pairs, join=False))
+                found.append(best_run(whole, pairs))
         return [Start(rows, labels) for labels in _that_differ(found)]
 
 

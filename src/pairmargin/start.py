@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from .cluster_count import clusters_to_use, joined
 from .eigen import last_eigenvectors
-from .kmeans import Clustering, kmeans, kmeans_runs
+from .kmeans import Clustering, kmeans, kmeans_runs, most_compact
 from .pairs import Pairs
 
 Array = NDArray[Any]
@@ -47,10 +47,8 @@ def start_head(codes: Array, n_clusters: int, pairs: Pairs, init: str, rng: Rand
         return nearest_mean_head(codes, kmeans(codes, n_clusters, rng, n_init=10).labels)
 
 
-def best_run(runs: Sequence[Clustering], pairs: Pairs, join: bool) -> Array:
-    """The labels of the run that agrees best with the pairs, or, if clusters are to be joined, of the most compact."""
-    if join:  # the pairs say what to join, and so have no say in which run is best
-        return joined(min(runs, key=lambda run: run.inertia).labels, pairs)
+def best_run(runs: Sequence[Clustering], pairs: Pairs) -> Array:
+    """The labels of the run that agrees best with the pairs."""
     return max(runs, key=lambda run: (agreement(run.labels, pairs), -run.inertia)).labels
 
 
@@ -69,7 +67,9 @@ def pair_shaped_head(codes: Array, n_clusters: int, pairs: Pairs, rng: RandomSta
     n_used = clusters_to_use(
         n_clusters, pairs, lambda k: [run.labels for run in runs_for(k, seeds[:N_TRIALS])], len(codes)
     )
-    labels = best_run(runs_for(n_used, seeds), pairs, join=n_used < n_clusters)
+    runs = runs_for(n_used, seeds)
+    # Pairs that say what to join have no say in which run is best.
+    labels = joined(most_compact(runs), pairs) if n_used < n_clusters else best_run(runs, pairs)
     directions = directions[:, -n_directions(n_used) :]
     head, bias = nearest_mean_head(codes @ directions, labels)
     return head @ directions.T, bias
