@@ -56,8 +56,10 @@ LOUDNESS = 20.0  # a clustering that keeps 5 % more of the answers has e times t
 PIECES = 2  # for every cluster of a start that is put together of them; every other start is
 ANSWER = 1.5  # what one between two pieces adds to the log odds that they are of one cluster, or takes from them
 DOUBT = 0.02  # of votes, however unanimous
-LIKELY = -1.0  # log odds that are enough for one cluster, where the answers do not say how many there are
-UNHEARD = 25.0  # "same" answers with which twice as low odds are enough
+FINER = 1.5  # times as many pieces of clusters in every other clustering, where answers can join them
+SAME_A_PIECE = 2  # "same" answers that can join it with others
+LIKELY = -0.3  # log odds that are enough for one cluster, where the answers do not say how many there are
+UNHEARD = 60.0  # "same" answers with which twice as low odds are enough
 UNLIKELY = -3.0  # log odds that are never enough
 FEWEST = 2  # clusters, since there are "different" answers too
 
@@ -95,7 +97,9 @@ def consensus_starts(
         looks = views(codes, inputs, pairs, n_used)
         if has_pieces:  # few must-links cannot both choose directions and say what to join
             looks[-1] = codes @ directions[:, -n_directions(n_used) :]
-        runs = [run for look in looks for run in _runs(look, n_used, seeds[:RUNS_EACH])]
+        numbers = [n_used, min(more_pieces(n_used, pairs), n_clusters)] if has_pieces else [n_used]
+        seeded = list(zip(numbers, np.split(seeds[:RUNS_EACH], len(numbers)), strict=True))
+        runs = [run for look in looks for k, some_seeds in seeded for run in _runs(look, k, some_seeds)]
         if has_pieces:
             runs = [run._replace(labels=joined(run.labels, pairs)) for run in runs]
             n_used = int(np.median([run.labels.max() + 1 for run in runs]))
@@ -189,13 +193,18 @@ def assembled(pieces: Array, odds: Array, pairs: Pairs, n_clusters: int, least: 
     return joined_in_turn(pieces, said, odds, n_clusters, least)
 
 
+def more_pieces(n_pieces: int, pairs: Pairs) -> int:
+    """As many more pieces of clusters as "same" answers are likely to join: none, if those are few."""
+    return max(min(int(FINER * n_pieces), int(pairs.same.sum()) // SAME_A_PIECE), n_pieces)
+
+
 def likely_enough(pairs: Pairs) -> float:
     """The log odds from which two pieces are taken for one cluster, if its size and number are not known.
 
     The fewer "same" answers there are, the less the clusterings that vote have been joined, and the more cautious are
     their votes.
     """
-    return max(LIKELY * (1 + UNHEARD / max(int(pairs.same.sum()), 1)), UNLIKELY)
+    return max(LIKELY * (1 + (UNHEARD / max(int(pairs.same.sum()), 1)) ** 2), UNLIKELY)
 
 
 def _votes(runs: Sequence[Clustering], pairs: Pairs) -> Array:
