@@ -18,6 +18,7 @@ from pairmargin.cluster_count import (
     clusters_to_use,
     count_clusters,
     joined,
+    more_pieces,
     parted,
 )
 from pairmargin.pairs import Pairs, sample_pairs
@@ -222,3 +223,12 @@ def test_what_answers_have_joined_tells_how_few_clusters_are_enough() -> None:
     more = pairs + Pairs([(1, j + 1) for j in others], pairs.same) + Pairs([(2, j + 2) for j in others], pairs.same)
     assert clusters_to_use(40, more, runs_for, 2000) == len(more) // ANSWERS_A_PIECE == 23
     assert clusters_to_use(20, more, runs_for, 2000) == 19  # as many as were asked for would not be joined
+
+
+@pytest.mark.parametrize(
+    ("n_same", "most", "n_pieces"),
+    [(0, 65, 16), (32, 65, 16), (40, 65, 20), (50, 65, 24), (1000, 65, 24), (1000, 20, 20)],
+)
+def test_there_are_more_pieces_only_where_same_answers_can_join_them(n_same: int, most: int, n_pieces: int) -> None:
+    pairs = Pairs.from_lists([(0, k) for k in range(1, n_same + 1)], [(0, 5_000)])
+    assert more_pieces(16, most, pairs) == n_pieces

@@ -17,7 +17,6 @@ from pairmargin.consensus import (
     consensus_space,
     consensus_starts,
     likely_enough,
-    more_pieces,
     same_cluster_odds,
     views,
 )
@@ -206,24 +205,13 @@ def test_pieces_stay_apart_where_too_little_speaks_for_one_cluster() -> None:
     assert assembled(pieces, odds, apart, 1, least=-1)[::10].tolist() == [0, 1, 2]
 
 
-def with_same_answers(n_same: int) -> Pairs:
-    return Pairs.from_lists([(0, k) for k in range(1, n_same + 1)], [(0, 5_000)])
-
-
 def test_the_fewer_same_answers_the_less_likely_need_one_cluster_be() -> None:
     def enough(n_same: int) -> float:
-        return likely_enough(with_same_answers(n_same))
+        return likely_enough(Pairs.from_lists([(0, k) for k in range(1, n_same + 1)], [(0, 5_000)]))
 
     assert enough(0) == enough(1) == UNLIKELY
     assert enough(60) == 2 * LIKELY
     assert UNLIKELY < enough(25) < enough(100) < enough(1000) < LIKELY
-
-
-def test_there_are_more_pieces_only_where_same_answers_can_join_them() -> None:
-    def more(n_same: int) -> int:
-        return more_pieces(16, with_same_answers(n_same))
-
-    assert [more(n) for n in (0, 25, 32, 40, 50, 1000)] == [16, 16, 16, 20, 24, 24]
 
 
 @pytest.mark.parametrize("n_pairs", [30, 60, 200])

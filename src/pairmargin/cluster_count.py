@@ -37,6 +37,8 @@ PIECES = 4.0  # clusters for every class of the 1/π that there seem to be
 N_FOLDS = 5  # answers that say which pieces to join are not those that judge it
 SURE = 0.75  # standard errors of doubt, in favour of the number of clusters asked for
 ANSWERS_A_PIECE = 5  # picked ones are about pieces: as they grow in number, smaller pieces can be joined
+FINER = 1.5  # times as many pieces, at most, where "same" answers can join them
+SAME_A_PIECE = 2  # such answers for every one of them
 SILENCE = 0.5  # "same" answers that must be missing between the halves of a cluster for it to be parted
 TINY = 1e-6  # in place of shares that must not be 0
 
@@ -64,6 +66,11 @@ def clusters_to_use(n_clusters: int, pairs: Pairs, runs_for: Callable[[int], Seq
     if fewer > n_clusters / 2:
         return n_clusters
     return min(max(fewer, len(pairs) // ANSWERS_A_PIECE), n_clusters - 1)
+
+
+def more_pieces(n_pieces: int, n_clusters: int, pairs: Pairs) -> int:
+    """A finer number of pieces, up to ``n_clusters``: the same, if "same" answers are too few to join more."""
+    return max(min(int(FINER * n_pieces), int(pairs.same.sum()) // SAME_A_PIECE, n_clusters), n_pieces)
 
 
 def _by_same_rate(n_clusters: int, pairs: Pairs, runs_for: Callable[[int], Sequence[Array]]) -> int:

@@ -31,7 +31,16 @@ from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
 
-from .cluster_count import MOST, answers_between, clusters_to_use, count_clusters, joined, joined_in_turn, parted
+from .cluster_count import (
+    MOST,
+    answers_between,
+    clusters_to_use,
+    count_clusters,
+    joined,
+    joined_in_turn,
+    more_pieces,
+    parted,
+)
 from .eigen import last_eigenvectors
 from .graph import TELEPORT, LinkedGraph, eigenvectors, neighbour_graph, rows_of_length_1
 from .inputs import Input
@@ -56,8 +65,6 @@ LOUDNESS = 20.0  # a clustering that keeps 5 % more of the answers has e times t
 PIECES = 2  # for every cluster of a start that is put together of them; every other start is
 ANSWER = 1.5  # what one between two pieces adds to the log odds that they are of one cluster, or takes from them
 DOUBT = 0.02  # of votes, however unanimous
-FINER = 1.5  # times as many pieces of clusters in every other clustering, where answers can join them
-SAME_A_PIECE = 2  # "same" answers that can join it with others
 LIKELY = -0.3  # log odds that are enough for one cluster, where the answers do not say how many there are
 UNHEARD = 60.0  # "same" answers with which twice as low odds are enough
 UNLIKELY = -3.0  # log odds that are never enough
@@ -97,9 +104,11 @@ def consensus_starts(
         looks = views(codes, inputs, pairs, n_used)
         if has_pieces:  # few must-links cannot both choose directions and say what to join
             looks[-1] = codes @ directions[:, -n_directions(n_used) :]
-        numbers = [n_used, min(more_pieces(n_used, pairs), n_clusters)] if has_pieces else [n_used]
-        seeded = list(zip(numbers, np.split(seeds[:RUNS_EACH], len(numbers)), strict=True))
-        runs = [run for look in looks for k, some_seeds in seeded for run in _runs(look, k, some_seeds)]
+        numbers = [n_used, more_pieces(n_used, n_clusters, pairs)] if has_pieces else [n_used]
+        shares = np.split(seeds[:RUNS_EACH], len(numbers))
+        runs = [
+            run for look in looks for k, share in zip(numbers, shares, strict=True) for run in _runs(look, k, share)
+        ]
         if has_pieces:
             runs = [run._replace(labels=joined(run.labels, pairs)) for run in runs]
             n_used = int(np.median([run.labels.max() + 1 for run in runs]))
@@ -191,11 +200,6 @@ def assembled(pieces: Array, odds: Array, pairs: Pairs, n_clusters: int, least: 
     """
     said = ANSWER * answers_between(pieces, pairs, pairs.weight)
     return joined_in_turn(pieces, said, odds, n_clusters, least)
-
-
-def more_pieces(n_pieces: int, pairs: Pairs) -> int:
-    """As many more pieces of clusters as "same" answers are likely to join: none, if those are few."""
-    return max(min(int(FINER * n_pieces), int(pairs.same.sum()) // SAME_A_PIECE), n_pieces)
 
 
 def likely_enough(pairs: Pairs) -> float:
