@@ -161,41 +161,34 @@ def test_seeds_and_places_beyond_the_plan_do_not_count() -> None:
 
 def test_methods_of_other_packages_have_a_board_of_what_they_were_tried_on() -> None:
     assert not set(PLAN.methods) & set(FOREIGN)
-    both = results(methods=(*METHODS, "cobras", "metric-learn-itml"))
-    missing = both[~((both["method"] == "cobras") & (both["n_pairs"] == 50))]
+    both = results(methods=(*METHODS, "pml-contrastive", "metric-learn-itml"))
+    missing = both[~((both["method"] == "pml-contrastive") & (both["n_pairs"] == 50))]
     own, found = find_board(missing), find_board(missing, other_packages=True)
     assert own is not None
     assert found is not None
     assert set(own.methods) == set(METHODS)
-    assert set(found.methods) == {*METHODS, "cobras", "metric-learn-itml"}
-    assert (len(own.means), len(found.means)) == (8, 4)  # places with 50 answers wait for COBRAS
-    notes = table(found).notes
-    assert any("COBRAS chooses its questions" in note for note in notes)
-    assert notes[-1].endswith("python benchmarks/peers/run.py leaderboard")
+    assert set(found.methods) == {*METHODS, "pml-contrastive", "metric-learn-itml"}
+    assert (len(own.means), len(found.means)) == (8, 4)  # places with 50 answers wait for the contrastive loss
+    assert table(found).notes[-1].endswith("python benchmarks/peers/run.py leaderboard")
     assert table(found).title.startswith("Leaderboard with other packages")
-    tried = find_board(missing, cells(("cobras",), counts=(50,)), other_packages=True)
+    tried = find_board(missing, cells(("pml-contrastive",), counts=(50,)), other_packages=True)
     assert tried is not None
     assert len(tried.means) == 8  # tried in vain is the last rank
-    assert tried.standing("cobras").unfinished == 4
+    assert tried.standing("pml-contrastive").unfinished == 4
     assert find_board(results(), other_packages=True) is None
 
 
-def test_beside_a_method_that_asks_ours_asks_too() -> None:
-    drawn = results(methods=(*METHODS, "cobras"))
-    asked = drawn[(drawn["method"] == "pairmargin") & (drawn["drawing"] == BALANCED)].assign(drawing="asked-default")
-    asked = asked.assign(accuracy=asked["accuracy"] / 2)
-    found = find_board(pd.concat([drawn, asked]), other_packages=True)
+def test_who_asks_questions_is_not_among_those_with_the_same_answers() -> None:
+    asking = results(methods=(*METHODS, "cobras"))
+    given = results(methods=("metric-learn-itml",))
+    assert find_board(asking, other_packages=True) is None
+    found = find_board(pd.concat([asking, given]), other_packages=True)
     assert found is not None
-    assert set(found.means.index.get_level_values("drawing")) == {BALANCED}  # it has asked once, not once a drawing
-    np.testing.assert_allclose(found.means["pairmargin-asking"], found.means["pairmargin"] / 2)
-    assert any(note.startswith("pairmargin, its own questions: ") for note in table(found).notes)
-    own = find_board(pd.concat([drawn, asked]))
-    assert own is not None
-    assert set(own.methods) == set(METHODS)
+    assert set(found.methods) == {*METHODS, "metric-learn-itml"}
 
 
 def test_the_board_with_other_packages_stands_below_ours(tmp_path: Path) -> None:
-    wider = find_board(results(methods=(*METHODS, "cobras")), other_packages=True)
+    wider = find_board(results(methods=(*METHODS, "pml-contrastive")), other_packages=True)
     page = section(board(), wider)
     assert [getattr(block, "title", "") for block in page.blocks].count("Mean ranks") == 2
     leaderboard_report.save(board(), tmp_path, wider)

@@ -14,7 +14,7 @@ import pytest
 from pairmargin import ExperimentError, clustering_accuracy
 from pairmargin.experiments import specs
 from pairmargin.experiments.report import write_report
-from pairmargin.experiments.specs import ASKING, FOREIGN, LABELS, METHODS, Cell
+from pairmargin.experiments.specs import FOREIGN, LABELS, METHODS, Cell
 from pairmargin.experiments.store import Store
 
 PEERS = Path(__file__).parents[1] / "benchmarks" / "peers"
@@ -70,8 +70,8 @@ def failed(results: Path) -> list[str]:
 
 
 def test_every_foreign_method_has_a_name_of_its_own_a_worker_and_pins(peers: Any) -> None:
-    assert not set(FOREIGN) & {*METHODS, ASKING}
-    assert set(LABELS) == set(FOREIGN) | set(METHODS) | {ASKING}
+    assert not set(FOREIGN) & set(METHODS)
+    assert set(LABELS) == set(FOREIGN) | set(METHODS)
     assert len(set(LABELS.values())) == len(LABELS)
     assert {method.package for method in FOREIGN.values()} == set(import_module("environments").PACKAGES)
     for name, method in FOREIGN.items():
@@ -94,7 +94,10 @@ def test_draws_are_those_of_the_experiment(peers: Any) -> None:
     assert {cell.method for cell in cells} == {"cobras"}
     both = peers.wanted("all", datasets=["wine", "coil20"], n_pairs=[4000], seeds=2)
     assert {(cell.dataset, cell.drawing) for cell in both} == {("coil20", "balanced")}  # Fig. 4
-    assert len(both) == 2 * len(FOREIGN)
+    given = {name for name, method in FOREIGN.items() if not method.asks}
+    assert {cell.method for cell in both} == given
+    assert len(both) == 2 * len(given)
+    assert {cell.method for cell in peers.wanted("questions", datasets=["wine"])} == {"cobras"}
     drawn = peers.wanted(
         "leaderboard", datasets=["wine"], methods=["cobras"], n_pairs=[50], seeds=1, drawings=["uniform"]
     )
@@ -170,7 +173,9 @@ def test_after_a_slow_draw_the_others_of_its_kind_are_not_tried(peers: Any, call
 
 def test_the_draws_of_the_leaderboard_are_of_both_kinds(peers: Any) -> None:
     cells = peers.wanted("leaderboard", datasets=["wine"], n_pairs=[50], seeds=1)
-    assert {(cell.method, cell.drawing) for cell in cells} == {(m, d) for m in FOREIGN for d in specs.DRAWINGS}
+    assert {(cell.method, cell.drawing) for cell in cells} == {
+        (name, drawing) for name, method in FOREIGN.items() if not method.asks for drawing in specs.DRAWINGS
+    }
 
 
 def test_the_report_of_the_paper_leaves_them_out(peers: Any, calls: list[str], tmp_path: Path) -> None:

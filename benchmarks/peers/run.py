@@ -48,8 +48,10 @@ def wanted(
     drawings: Collection[str] | None = None,
 ) -> list[Cell]:
     """The draws of an experiment, or of all, with the foreign methods in the place of its own."""
-    chosen = tuple(methods or FOREIGN)
-    plans = [replace(plan, methods=chosen, extra=(), drawings=_drawn(plan)) for plan in specs.select(name)]
+    plans = [
+        replace(plan, methods=tuple(methods or _fitting(plan)), extra=(), drawings=_drawn(plan))
+        for plan in specs.select(name)
+    ]
     cells = {cell for plan in plans for cell in plan.cells(seeds)}
     for what, known, asked in (
         ("foreign method", FOREIGN, methods),
@@ -67,6 +69,12 @@ def wanted(
         and cell.n_pairs in (n_pairs or [cell.n_pairs])
         and cell.drawing in (drawings or [cell.drawing])
     )
+
+
+def _fitting(plan: Experiment) -> list[str]:
+    """The methods that choose their questions, if that is what an experiment is about; else those that take answers."""
+    asks = any(drawing in ASKED for drawing in plan.drawings)
+    return [name for name, method in FOREIGN.items() if method.asks == asks]
 
 
 def _drawn(plan: Experiment) -> tuple[str, ...]:

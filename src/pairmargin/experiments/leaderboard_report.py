@@ -11,7 +11,7 @@ import pandas as pd
 from ..report import Pictures, Section, Table
 from . import figures, rank_figure
 from .leaderboard import Leaderboard, Place, Standing, comparable
-from .specs import ASKING, BALANCED, EXPERIMENTS, FOREIGN, LABELS, UNIFORM, Cell
+from .specs import BALANCED, EXPERIMENTS, FOREIGN, LABELS, UNIFORM, Cell
 from .tables import DATASETS, NBSP, NOTHING, draws_of
 
 PLAN = EXPERIMENTS["leaderboard"]
@@ -32,10 +32,7 @@ _RANKS = (
     "Demšar 2006, with data sets as blocks, because places of one data set are no independent witnesses). Thick bars "
     "join methods that are closer."
 )
-_ASKS = (
-    "COBRAS chooses its questions, as many as the others get answers; whichever way those are drawn is the same to it."
-)
-_ASKS_TOO = f"{LABELS[ASKING]}: those that the default strategy of select_pairs has picked, as many as the others get."
+SAME_ANSWERS = tuple(name for name, method in FOREIGN.items() if not method.asks)  # who asks stands with the questions
 
 
 def find_board(
@@ -51,20 +48,15 @@ def find_board(
         What was tried and gave nothing.
     other_packages : bool, default=False
         Whether methods of other packages stand on it too: then it is about the draws that all of these were tried on.
+        One that chooses its own questions is not given the same answers as the others, and does not.
     """
     if not other_packages:
         rows = comparable(frame, unfinished, PLAN)
     else:
-        rows = comparable(pd.concat([frame, _asking(frame)]), unfinished, PLAN, (*FOREIGN, ASKING))
-        if not rows["method"].isin(FOREIGN).any():
+        rows = comparable(frame, unfinished, PLAN, SAME_ANSWERS)
+        if not rows["method"].isin(SAME_ANSWERS).any():
             return None
     return Leaderboard(rows) if rows["method"].nunique() > 1 else None
-
-
-def _asking(frame: pd.DataFrame) -> pd.DataFrame:
-    """What our default reaches with questions of its own, as a method among those that are given answers."""
-    own = frame[(frame["method"] == DEFAULT) & (frame["drawing"] == "asked-default")]
-    return own.assign(method=ASKING, drawing=BALANCED)
 
 
 def save(board: Leaderboard, folder: Path, wider: Leaderboard | None = None) -> None:
@@ -146,10 +138,6 @@ def _notes(board: Leaderboard, standings: Iterable[Standing]) -> list[str]:
         for each in standings
         if each.unfinished
     ]
-    if any(FOREIGN[method].asks for method in _others(board)):
-        notes.append(_ASKS)
-    if ASKING in board.methods:
-        notes.append(_ASKS_TOO)
     planned = {(cell.dataset, cell.drawing, cell.n_pairs) for cell in PLAN.cells(seeds=1)}
     if missing := len(planned - set(board.means.index)):
         notes.append(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..looks import INKS
 from .figures import STYLES, inline, look, write_files
 from .leaderboard import Leaderboard, cliques
-from .specs import ASKING, LABELS, METHODS
+from .specs import LABELS, METHODS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,9 +81,8 @@ def _scale(axes: Axes, place: Callable[[float], float], n_ranks: int, critical_d
 def _name(axes: Axes, method: str, rank: float, x: float, y: float, end: float) -> None:
     """A method at the end of its row, to the left or the right of the line, joined to its place on it."""
     is_left = end < 0
-    shown_as = "pairmargin" if method == ASKING else method
-    ours = shown_as in METHODS and METHODS[shown_as].kind == "ours"
-    ink = STYLES[shown_as].colour if ours else INKS["text"]
+    ours = method in METHODS and METHODS[method].kind == "ours"
+    ink = STYLES[method].colour if ours else INKS["text"]
     axes.plot([x, x, end], [0, y, y], color=ink, linewidth=1.8 if ours else 0.8)
     axes.text(
         end + (-0.06 if is_left else 0.06),

@@ -309,8 +309,7 @@ FOREIGN: dict[str, Foreign] = {
     "clustpy-idec": Foreign("ClustPy: IDEC, no answers", "clustpy"),
     "clustpy-dcn": Foreign("ClustPy: DCN, no answers", "clustpy"),
 }
-ASKING = "pairmargin-asking"  # our default on the questions of our own strategy, beside methods that ask too
-LABELS = {name: each.label for name, each in (METHODS | FOREIGN).items()} | {ASKING: "pairmargin, its own questions"}
+LABELS = {name: each.label for name, each in (METHODS | FOREIGN).items()}
 
 
 # Experiments --------------------------------------------------------------------------------------------------------
