@@ -14,7 +14,7 @@ import pytest
 from pairmargin.experiments import leaderboard_report, rank_figure
 from pairmargin.experiments.leaderboard import Leaderboard, cliques, comparable
 from pairmargin.experiments.leaderboard_report import PLAN, find_board, section, sentence, table
-from pairmargin.experiments.specs import BALANCED, COMPARED, DRAWINGS, FOREIGN, LABELS, Cell
+from pairmargin.experiments.specs import COMPARED, DRAWINGS, FOREIGN, LABELS, Cell
 from pairmargin.experiments.tables import markdown
 from pairmargin.report import Report, render
 
