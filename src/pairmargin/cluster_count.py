@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .kmeans import kmeans_runs, most_compact
 from .pairs import Pairs
 from .picked import were_picked
 
@@ -123,12 +124,12 @@ def joined(labels: Array, pairs: Pairs) -> Array:
     return joined_in_turn(labels, answers_between(labels, pairs, share), least=0)
 
 
-def parted(labels: Array, halve: Callable[[Array], Array], pairs: Pairs, n_clusters: int) -> Array:
+def parted(labels: Array, points: Array, pairs: Pairs, n_clusters: int, seeds: Array) -> Array:
     """Clusters (n,), at most ``n_clusters``, after parting those that answers would hold together if they were one.
 
-    If the halves of a cluster, ``halve(members)`` being 0 or 1 (s,), were of one class, "same" answers would lie
-    between them. Where none do, the two are parted: unless "different" ones are missing too, or the questions were
-    picked. The larger a cluster, beside two classes of average size, the more must be missing.
+    If the halves that k-means sees in a cluster's points (n, ·) were of one class, "same" answers would lie between
+    them. Where none do, the two are parted: unless "different" ones are missing too, or the questions were picked.
+    The larger a cluster, beside two classes of average size, the more must be missing.
     """
     labels, n, n_same = labels.copy(), len(labels), int(pairs.same.sum())
     share = _together(labels)
@@ -142,7 +143,7 @@ def parted(labels: Array, halve: Callable[[Array], Array], pairs: Pairs, n_clust
         enough = SILENCE * max(len(members) / (2 * n / n_clusters), 1)
         if len(members) < 2 or missing * len(members) ** 2 / 2 <= enough:
             continue
-        half = halve(members)
+        half = most_compact(kmeans_runs(points[members], 2, seeds))
         halves = labels.copy()
         halves[members[half == 1]] = labels.max() + 1
         said = answers_between(halves, pairs, pairs.weight)[cluster, -1]
