@@ -399,6 +399,50 @@ def test_a_fit_that_was_stopped_takes_no_more_lessons(hard_wine, stop_in):
     assert rows.count(rows[-1]) == 1
 
 
+@pytest.fixture(scope="module")
+def lumped_clouds():
+    """Five clouds, the small ones lumped by a fit that may use no more than three clusters; then five may be used."""
+    y = np.repeat(np.arange(5), [150, 150, 40, 40, 40])
+    X = (6.0 * np.random.default_rng(0).normal(size=(5, 4)))[y] + np.random.default_rng(1).normal(size=(420, 4))
+    model = MaxMarginClustering(3, (20,), warm_start=True, **QUICK)
+    model.fit(X, pairs=sample_pairs(y.clip(max=2), 400, random_state=0))
+    assert model.n_clusters_found_ == 3
+    return X, y, model.set_params(n_clusters=5)
+
+
+def silent_about(lumped, y, n_pairs):
+    """Answers with no "different" one inside what is lumped together."""
+    pairs = sample_pairs(y, n_pairs, random_state=1)
+    return pairs[pairs.same | (lumped[pairs.index[:, 0]] != lumped[pairs.index[:, 1]])]
+
+
+def test_what_answers_do_not_hold_together_is_parted_if_clusters_are_left(lumped_clouds):
+    X, y, known = lumped_clouds
+    pairs = silent_about(known.labels_, y, 600)
+    phases = []
+    model = copy.deepcopy(known).set_params(callback=lambda row: phases.append(row["phase"]))
+    model.fit(X, pairs=pairs)
+    assert phases[-1] == "revise"
+    assert model.n_clusters_found_ == len(model.head_coef_) == 5
+    assert clustering_accuracy(y, model.predict(X)) > 0.98
+    assert model.objective_ == min(row["objective"] for row in model.history_)
+
+    stopped = copy.deepcopy(known).set_params(callback=lambda row: row["phase"] == "train")
+    assert stopped.fit(X, pairs=pairs).n_clusters_found_ == 3
+
+
+def test_a_lump_that_answers_hold_together_is_left_alone(lumped_clouds):
+    X, y, known = lumped_clouds
+    model = copy.deepcopy(known).fit(X, pairs=sample_pairs(y.clip(max=2), 600, random_state=1))
+    assert model.n_clusters_found_ == 3
+
+
+def test_the_paper_parts_nothing(lumped_clouds):
+    X, y, known = lumped_clouds
+    model = copy.deepcopy(known).set_params(init="pairs").fit(X, pairs=silent_about(known.labels_, y, 600))
+    assert model.n_clusters_found_ == 3
+
+
 def test_balance_holds_the_shares_that_the_start_had():
     """Two clouds of one size; the only answer ties them together, and nothing else keeps them apart."""
     y = np.arange(60) % 2

@@ -28,6 +28,7 @@ STOREYS = [  # from the top of the house to the ground: a room imports from its 
         "graph",
         "neighbours",
         "cluster_count",
+        "parting",
         "picked",
         "validation",
     },

@@ -117,7 +117,7 @@ def _steps(model: MaxMarginClustering) -> dict[str, int]:
         "screen": model.n_init * (min(SCREEN, model.max_iter) + 1),
         "judge": N_FOLDS * (min(FOLD_ITER, model.max_iter) + 1),
         "train": model.max_iter + 1,
-        "revise": LESSONS * (model.max_iter + 1),
+        "revise": (LESSONS + 1) * (model.max_iter + 1),  # and once more if clusters are parted
     }
 
 

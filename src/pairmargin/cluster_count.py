@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .kmeans import kmeans_runs, most_compact
 from .pairs import Pairs
 from .picked import were_picked
 
@@ -124,33 +123,54 @@ def joined(labels: Array, pairs: Pairs) -> Array:
     return joined_in_turn(labels, answers_between(labels, pairs, share), least=0)
 
 
-def parted(labels: Array, points: Array, pairs: Pairs, n_clusters: int, seeds: Array) -> Array:
+def parted(
+    labels: Array,
+    pairs: Pairs,
+    n_clusters: int,
+    halve: Callable[[Array, float], tuple[Array, float]],
+    silence: float = SILENCE,
+) -> Array:
     """Clusters (n,), at most ``n_clusters``, after parting those that answers would hold together if they were one.
 
-    If the halves that k-means sees in a cluster's points (n, ·) were of one class, "same" answers would lie between
-    them. Where none do, the two are parted: unless "different" ones are missing too, or the questions were picked.
-    The larger a cluster, beside two classes of average size, the more must be missing.
+    ``halve(members, missing)`` gives the halves of a cluster, 0 or 1 (s,), and how many "same" answers are absent
+    between them, if every pair of points there should have ``missing`` of them. The larger a cluster, beside two
+    classes of average size, the more must be absent. The last clusters come first, in case there is no room for all.
     """
-    labels, n, n_same = labels.copy(), len(labels), int(pairs.same.sum())
-    share = _together(labels)
-    if share == 1 or were_picked(pairs, n):
-        return labels
-    missing = (n_same / share - (len(pairs) - n_same) / (1 - share)) / n**2  # "same" answers a pair of points
+    n, missing = len(labels), missing_rate(labels, pairs)
     waiting = list(range(int(labels.max()) + 1))
     while waiting and labels.max() + 1 < n_clusters:
         cluster = waiting.pop()
         members = np.flatnonzero(labels == cluster)
-        enough = SILENCE * max(len(members) / (2 * n / n_clusters), 1)
+        enough = silence * max(len(members) / (2 * n / n_clusters), 1)
         if len(members) < 2 or missing * len(members) ** 2 / 2 <= enough:
             continue
-        half = most_compact(kmeans_runs(points[members], 2, seeds))
-        halves = labels.copy()
-        halves[members[half == 1]] = labels.max() + 1
-        said = answers_between(halves, pairs, pairs.weight)[cluster, -1]
-        if 2 * missing * np.bincount(half, minlength=2).prod() > enough and said <= 0:
-            labels = halves
+        half, absent = halve(members, missing)
+        if absent > enough and half.any():
+            labels = labels.copy()
+            labels[members[half == 1]] = labels.max() + 1
             waiting += [cluster, int(labels.max())]
     return labels
+
+
+def missing_rate(labels: Array, pairs: Pairs) -> float:
+    """How many more "same" answers than "different" ones a pair of points of one class should have.
+
+    With answers as they come, the two are equal, and so they are taken to be where questions were picked.
+    """
+    share, n, n_same = _together(labels), len(labels), int(pairs.same.sum())
+    if share == 1 or were_picked(pairs, n):
+        return 0.0
+    return float(n_same / share - (len(pairs) - n_same) / (1 - share)) / n**2
+
+
+def between_halves(half: Array, members: Array, n: int, pairs: Pairs, missing: float) -> tuple[float, float]:
+    """The "same" answers that should lie between halves of some of n points; those that do, less "different" ones."""
+    side = np.full(n, -1)
+    side[members] = half
+    ends = side[pairs.index]
+    across = (ends >= 0).all(1) & (ends[:, 0] != ends[:, 1])
+    said = float((pairs.weight * np.where(pairs.same, 1, -1))[across].sum())
+    return 2 * missing * float(np.bincount(half, minlength=2).prod()), said
 
 
 def answers_between(labels: Array, pairs: Pairs, weight: Array) -> Array:

@@ -34,6 +34,7 @@ from threadpoolctl import threadpool_limits
 from .cluster_count import (
     MOST,
     answers_between,
+    between_halves,
     clusters_to_use,
     count_clusters,
     joined,
@@ -44,7 +45,7 @@ from .cluster_count import (
 from .eigen import last_eigenvectors
 from .graph import TELEPORT, LinkedGraph, eigenvectors, neighbour_graph, rows_of_length_1
 from .inputs import Input
-from .kmeans import SAMPLE, Clustering, kmeans_runs, most_compact
+from .kmeans import SAMPLE, Clustering, kmeans_runs, most_compact, two_parts
 from .pairs import Pairs
 from .sample import among
 from .start import (
@@ -114,6 +115,12 @@ def consensus_starts(
             n_used = int(np.median([run.labels.max() + 1 for run in runs]))
         most = n_clusters if has_pieces else len(codes)
         shaped = (codes @ directions).astype(np.float32)
+
+        def halve(members: Array, missing: float) -> tuple[Array, float]:
+            half = two_parts(shaped[members], seeds[:N_TRIALS])
+            expected, said = between_halves(half, members, len(codes), pairs, missing)
+            return half, expected if said <= 0 else 0.0
+
         votes = _votes(runs, pairs)
         found: list[Array] = []
         while len(found) < n_starts:
@@ -126,7 +133,7 @@ def consensus_starts(
             if has_pieces:
                 labels = most_compact(pieces)  # answers that join do not judge as well
                 labels = assembled(labels, odds(labels), pairs, FEWEST, likely_enough(pairs))
-                found.append(parted(labels, shaped, pairs, n_clusters, seeds[:N_TRIALS]))
+                found.append(parted(labels, pairs, n_clusters, halve))
             else:
                 whole = [run._replace(labels=assembled(run.labels, odds(run.labels), pairs, n_used)) for run in pieces]
                 found.append(best_run(whole, pairs))

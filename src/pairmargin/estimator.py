@@ -124,8 +124,9 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
     callback : callable, optional
         Called with a dict after every epoch and iteration; ``row["phase"]`` is "pretrain", "screen" for the little
         training that compares starts, "judge" for that which judges answers, "train", or "revise" where the network is
-        trained again because it had not learned what the answers insist on. If it returns True in "train" or "revise",
-        `fit` ends with the best network so far; in "screen" and "judge" that one training ends.
+        trained again because it had not learned what the answers insist on, or lumped together what they do not. If it
+        returns True in "train" or "revise", `fit` ends with the best network so far; in "screen" and "judge" that one
+        training ends.
     verbose : int, default=0
         1 logs the phases, 2 every tenth iteration, to the logger "pairmargin".
     precision : {"full", "bfloat16"}, default="full"

@@ -24,6 +24,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.metrics import pairwise_distances_argmin_min
 
 from .eigen import last_eigenvectors
+from .kmeans import two_parts
 from .neighbours import nearest_neighbours
 from .pairs import Pairs
 from .pairs.arithmetic import link_graph
@@ -178,6 +179,13 @@ def _symmetric(index: Array, n: int) -> sp.csr_array:
 
 
 # Eigenvectors
+
+
+def halves_of_graph(points: Any, pairs: Pairs, seeds: Array) -> Array:
+    """The two parts, 0 or 1 (n,), that points fall into by their neighbours and by the answers about them."""
+    graph = LinkedGraph.build(neighbour_graph(points), pairs)
+    vectors = rows_of_length_1(eigenvectors(graph, graph.degree, 2, TELEPORT * graph.tie))
+    return two_parts(vectors.astype(np.float32), seeds)
 
 
 def eigenvectors(affinity: Any, degree: Array, n_components: int, teleport: float) -> Array:

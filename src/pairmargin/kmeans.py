@@ -46,6 +46,11 @@ def most_compact(runs: Sequence[Clustering]) -> Array:
     return min(runs, key=lambda run: run.inertia).labels
 
 
+def two_parts(points: Array, seeds: Array) -> Array:
+    """0 or 1 for every point, (n,)."""
+    return most_compact(kmeans_runs(points, 2, seeds))
+
+
 def first_centres(points: Array, n_centres: int, rngs: list[RandomState]) -> Array:
     """Rows of points that lie apart, (runs, n_centres), by k-means++ (Arthur, Vassilvitskii 2007).
 

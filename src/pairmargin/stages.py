@@ -8,7 +8,8 @@ starts      networks that have learned one clustering each
 screen      the start with a low objective that agrees with the others, after a little training
 judge       how far every answer can be trusted
 train       Algorithm 1, to the end
-revise      the same again, where the network had not learned what the answers insist on
+revise      the same again, where the network has not learned what the answers insist on, or lumps together
+            what they do not
 ==========  =========================================================================================
 """
 
@@ -24,6 +25,7 @@ import numpy as np
 import torch
 from numpy.random import RandomState
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from .batches import Batches
 from .checkpoint import NOTHING_KEPT, Checkpoint, Keeper, State
@@ -34,10 +36,11 @@ from .neighbours import KnownLinks, side_by_side
 from .network import Layer, Network
 from .objective import Prices, Problem
 from .pairs import Pairs
+from .parting import parted_again
 from .picked import evened_out, were_picked
 from .rbm import Pretraining, pretrain
-from .sample import Sample
-from .start import code_spread, nearest_mean_head, start_head
+from .sample import LOOKED_AT, Sample
+from .start import N_TRIALS, code_spread, nearest_mean_head, start_head
 from .team import Team
 from .threads import threads_for
 from .training import SETTLED, AdamSteps, History, PaperSteps, Steps, Watch, settle, train, train_in_batches
@@ -63,6 +66,7 @@ LINKED = 50_000  # rows of a large sample among which neighbours are looked for
 class Settings(Protocol):
     """What the stages ask of an estimator: its parameters, by their public names."""
 
+    n_clusters: int | str
     init: str
     n_init: int
     solver: str
@@ -334,16 +338,38 @@ class Stages:
         links: torch.Tensor | None,
         history: History,
     ) -> tuple[Network, History]:
+        """Teach the network what it has not learned, and train it again; the best network, and its last training.
+
+        Large data are left as they are: few of their points are asked about, and all would be trained on again.
+        """
+        if self._is_large(x):
+            return network, history
+        tell = Remembering(self.reporter("revise"))
+        seen = x.subset(torch.arange(x.shape[0], device="cpu")) if isinstance(x, ScaledRows) else cast(Input, x)
+        again = partial(self.train, x=seen, pairs=weighed, links=links, on_iteration=tell)
+        network, history = self.teach(network, seen, pairs, believed, history, again, tell)
+        if self.team.anyone(tell.stopped):
+            return network, history
+        return self.part(network, seen, pairs, history, again)
+
+    def teach(
+        self,
+        network: Network,
+        x: Input,
+        pairs: Pairs,
+        believed: Array,
+        history: History,
+        again: Callable[[Network], History],
+        tell: Remembering,
+    ) -> tuple[Network, History]:
         """Teach the network the clusters that the answers insist on, as long as that lowers the objective.
 
         A margin only pulls at the ends of an answer that is not kept; a lesson says where to, and leads out of a local
         minimum. Other points go with those that were asked about: without them, clusters that no answer is about would
         be forgotten, and of a class that got into the wrong cluster only the asked points would leave it.
-        The network that is best, and the history of its last training. Large data have no lessons: few of their points
-        are asked about, and all would be trained on again.
         """
-        tell, asked = Remembering(self.reporter("revise")), pairs.points
-        if not len(asked) or self._is_large(x):
+        asked = pairs.points
+        if not len(asked):
             return network, history
         rows, is_asked = _lesson_rows(asked, x.shape[0])
         seen, weight = x.subset(torch.from_numpy(rows)), _half_for(is_asked)
@@ -356,11 +382,35 @@ class Stages:
             pupil = network.copy()
             codes = network.codes(seen).cpu().numpy()
             self.settle(pupil, seen, lesson(labels, is_asked, insisted, codes), weight)
-            course = self.train(pupil, x, weighed, links, on_iteration=tell)
+            course = again(pupil)
             if lowest(course) >= lowest(history):
                 break
             network, history = pupil, course
         return network, history
+
+    def part(
+        self, network: Network, x: Input, pairs: Pairs, history: History, again: Callable[[Network], History]
+    ) -> tuple[Network, History]:
+        """Part clusters that are surely more than one class, if there may be more of them, and train again.
+
+        What a network has learned is cleaner than its start, and shows what is still lumped together.
+        """
+        n_clusters = self.settings.n_clusters
+        if self.settings.init != "consensus" or isinstance(n_clusters, str) or x.shape[0] > LOOKED_AT:
+            return network, history
+        used, labels = np.unique(_scores(network, x).argmax(1).cpu().numpy(), return_inverse=True)
+        seeds = self.rng.randint(np.iinfo(np.int32).max, size=N_TRIALS)
+        with threadpool_limits(1):  # as for starts: several threads add up in an order that changes from run to run
+            halves = parted_again(labels, x, pairs, n_clusters, seeds)
+        if halves.max() == labels.max():
+            return network, history
+        logger.info("%d clusters parted into %d", labels.max() + 1, halves.max() + 1)
+        members = np.unique(halves, return_index=True)[1]  # one of every cluster
+        rows = torch.from_numpy(used[labels[members]]).to(network.head.device)
+        pupil = network.copy()
+        pupil.head, pupil.head_bias = network.head[rows], network.head_bias[rows]  # both halves begin as the whole
+        self.settle(pupil, x, halves)
+        return pupil, again(pupil)
 
     def train(
         self,
