@@ -145,7 +145,7 @@ def parted(
         if len(members) < 2 or missing * len(members) ** 2 / 2 <= enough:
             continue
         half, absent = halve(members, missing)
-        if absent > enough and half.any():
+        if absent > enough and half.any() and not half.all():
             labels = labels.copy()
             labels[members[half == 1]] = labels.max() + 1
             waiting += [cluster, int(labels.max())]
@@ -165,11 +165,9 @@ def missing_rate(labels: Array, pairs: Pairs) -> float:
 
 def between_halves(half: Array, members: Array, n: int, pairs: Pairs, missing: float) -> tuple[float, float]:
     """The "same" answers that should lie between halves of some of n points; those that do, less "different" ones."""
-    side = np.full(n, -1)
+    side = np.full(n, 2)  # neither
     side[members] = half
-    ends = side[pairs.index]
-    across = (ends >= 0).all(1) & (ends[:, 0] != ends[:, 1])
-    said = float((pairs.weight * np.where(pairs.same, 1, -1))[across].sum())
+    said = float(answers_between(side, pairs, pairs.weight)[0, 1])
     return 2 * missing * float(np.bincount(half, minlength=2).prod()), said
 
 
