@@ -188,6 +188,18 @@ def test_as_many_as_asked_where_classes_are_alike() -> None:
         assert clusters_to_use(30, pairs, lambda k: [truth * k // 30], 600) == 30
 
 
+def test_same_answers_that_small_clusters_keep_outweigh_different_ones_that_happen_to_lie_apart() -> None:
+    """As on COIL-100, where few "different" answers within few clusters made 100 objects look like thirty."""
+    truth = np.arange(2000) % 100
+    drawn = sample_pairs(truth, 4_000, random_state=0)
+    one, other = truth[drawn.index.T]
+    apart = np.all([one * k // 100 != other * k // 100 for k in (3, 5, 8, 12, 20)], axis=0)
+    pairs = drawn[drawn.same][:25] + drawn[apart][:25]
+    assert clusters_to_use(100, pairs, lambda k: [truth * k // 100], 2000) == 100
+    torn_apart = np.arange(2000) // 20  # by clusters that keep next to nothing, nothing is known
+    assert clusters_to_use(100, pairs, lambda k: [truth * k // 100 if k < 100 else torn_apart], 2000) < 100
+
+
 @pytest.mark.parametrize(
     "pairs",
     [

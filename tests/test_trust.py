@@ -19,18 +19,18 @@ def told(m: int, sharpness: float, error_rate: float, seed: int = 0) -> tuple[np
     return ends, same ^ wrong, wrong
 
 
-@pytest.mark.parametrize("sharpness", [1.0, 4.0])
+@pytest.mark.parametrize("sharpness", [1.5, 4.0])
 @pytest.mark.parametrize("error_rate", [0.0, 0.2])
 def test_sharpness_and_share_of_mistakes_are_read_off_the_answers(sharpness: float, error_rate: float) -> None:
     ends, same, _ = told(8000, sharpness, error_rate)
-    found = judged(ends, same, np.zeros(len(same), dtype=bool))
+    found = judged(ends, same, np.zeros(len(same), dtype=bool), were_drawn=True)
     assert found.sharpness == pytest.approx(sharpness, rel=0.25)
     assert found.error_rate == pytest.approx(error_rate, abs=0.03)
 
 
 def test_mistakes_are_trusted_less() -> None:
     ends, same, wrong = told(2000, 6.0, 0.1)
-    found = judged(ends, same, np.zeros(len(same), dtype=bool))
+    found = judged(ends, same, np.zeros(len(same), dtype=bool), were_drawn=True)
     assert found.trust[wrong].mean() < 0.6 < 0.9 < found.trust[~wrong].mean()
     assert found.right[wrong].mean() < found.right[~wrong].mean()
 
@@ -38,7 +38,7 @@ def test_mistakes_are_trusted_less() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_without_proof_of_mistakes_all_are_trusted(seed: int) -> None:
     ends, same, _ = told(60, 3.0, 0.0, seed)
-    found = judged(ends, same, np.zeros(len(same), dtype=bool))
+    found = judged(ends, same, np.zeros(len(same), dtype=bool), were_drawn=True)
     assert found.error_rate == 0
     assert (found.trust == 1).all()
 
@@ -46,10 +46,25 @@ def test_without_proof_of_mistakes_all_are_trusted(seed: int) -> None:
 def test_answers_that_confirm_each_other_speak_against_mistakes() -> None:
     ends, same, wrong = told(2000, 6.0, 0.1)
     nobody, some = np.zeros(len(same), dtype=bool), ~wrong & (np.arange(len(same)) % 2 == 0)
-    doubted, known = judged(ends, same, nobody), judged(ends, same, some)
+    doubted, known = (judged(ends, same, confirmed, were_drawn=True) for confirmed in (nobody, some))
     assert 0 < known.error_rate < doubted.error_rate
     assert known.trust[some].min() > doubted.trust[some].min()
-    assert judged(ends, same, ~nobody).error_rate == 0
+    assert judged(ends, same, ~nobody, were_drawn=True).error_rate == 0
+
+
+def test_same_answers_that_were_looked_for_are_no_mistakes_where_few_pairs_are_the_same() -> None:
+    rng = np.random.default_rng(0)
+    ends = 2 * rng.normal(size=(20_000, 2, 20))
+    same = rng.random(len(ends)) < same_chances(ends, 1.0)
+    half = np.concatenate([np.flatnonzero(same)[:1000], np.flatnonzero(~same)[:1000]])
+    ends, same, nobody = ends[half], same[half], np.zeros(len(half), dtype=bool)
+    drawn, picked = (judged(ends, same, nobody, were_drawn=drawn) for drawn in (True, False))
+    assert drawn.error_rate == 0 < picked.error_rate
+    assert drawn.sharpness == pytest.approx(1.0, rel=0.3)
+    wrong = rng.random(len(same)) < 0.2
+    found = judged(ends, same ^ wrong, nobody, were_drawn=True)
+    assert found.error_rate == pytest.approx(0.2, abs=0.05)
+    assert found.right[wrong].mean() < found.right[~wrong].mean()
 
 
 def test_chances_by_hand() -> None:
@@ -75,15 +90,15 @@ def blobs() -> tuple[np.ndarray, np.ndarray]:
 
 def test_flipped_answers_come_first_and_hardly_matter(blobs: tuple[np.ndarray, np.ndarray]) -> None:
     X, y = blobs
-    pairs = sample_pairs(y, 150, random_state=0)
-    wrong = np.zeros(150, dtype=bool)
+    pairs = sample_pairs(y, 300, random_state=0)
+    wrong = np.zeros(300, dtype=bool)
     wrong[::10] = True
     asked = Pairs(pairs.index, pairs.same ^ wrong)
 
     model = MaxMarginClustering(3, random_state=0, on_conflict="keep").fit(X, pairs=asked)
 
-    assert sorted(model.suspicious_pairs_) == list(range(150))
-    assert wrong[model.suspicious_pairs_[:30]].sum() >= 13  # of 15
+    assert sorted(model.suspicious_pairs_) == list(range(300))
+    assert wrong[model.suspicious_pairs_[:60]].sum() >= 26  # of 30
     assert model.error_rate_ == pytest.approx(0.1, abs=0.05)
     assert model.answer_trust_[wrong].mean() < 0.3 < 0.95 < model.answer_trust_[~wrong].mean()
     clean = MaxMarginClustering(3, random_state=0).fit(X, pairs=pairs)

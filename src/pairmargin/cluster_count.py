@@ -35,6 +35,7 @@ NEARLY = 0.95  # of the best agreement is enough for the fewest clusters
 PIECES = 4.0  # clusters for every class of the 1/π that there seem to be
 N_FOLDS = 5  # answers that say which pieces to join are not those that judge it
 SURE = 0.75  # standard errors of doubt, in favour of the number of clusters asked for
+SURELY = 2.0  # standard errors that a share of kept answers is larger than the true one, at the most
 ANSWERS_A_PIECE = 5  # picked ones are about pieces: as they grow in number, smaller pieces can be joined
 FINER = 1.5  # times as many pieces, at most, where "same" answers can join them
 SAME_A_PIECE = 2  # such answers for every one of them
@@ -75,6 +76,9 @@ def more_pieces(n_pieces: int, n_clusters: int, pairs: Pairs) -> int:
 def _by_same_rate(n_clusters: int, pairs: Pairs, runs_for: Callable[[int], Sequence[Array]]) -> int:
     """Pieces for every class of the 1/π that there seem to be, if they agree better with the answers than all would."""
     n_same = int(pairs.same.sum())
+    asked = _evidence(runs_for(n_clusters), pairs)
+    if PIECES / _largest_same_rate(asked, n_same) >= n_clusters:
+        return n_clusters
     found = [_joined_evidence(runs_for(k), pairs) for k in TRIED if k < n_clusters]
     same_rate, error = _same_rate(found, len(pairs) - n_same)
     fewer = max(round(PIECES / same_rate), 2)
@@ -82,7 +86,6 @@ def _by_same_rate(n_clusters: int, pairs: Pairs, runs_for: Callable[[int], Seque
         return n_clusters
     # The doubts all speak for the number that was asked for: it may keep more, and fewer pairs may be the same.
     low = max(same_rate - SURE * error, TINY)
-    asked = _evidence(runs_for(n_clusters), pairs)
     asked = asked._replace(kept=asked.kept + SURE * np.sqrt(_variance(asked.kept, n_same)))
     return fewer if _rand(_joined_evidence(runs_for(fewer), pairs), low) > _rand(asked, low) else n_clusters
 
@@ -243,6 +246,12 @@ def _same_rate(found: Sequence[Evidence], n_different: int) -> tuple[float, floa
     variances = np.array([_variance(one.confused, n_different) for one in found]) / apart**2
     error = float(np.sqrt(variances.min()))  # of the best one: they share their answers, so the rest add little
     return float(np.clip(np.average(rates, weights=1 / variances), TINY, 1)), error
+
+
+def _largest_same_rate(found: Evidence, n_same: int) -> float:
+    """What π can be at most: of all pairs, π a are the same and together, and no more than q are together."""
+    kept = found.kept - SURELY * np.sqrt(_variance(found.kept, n_same))
+    return float(min(found.together / max(kept, TINY), 1))
 
 
 def _variance(share: float, n: int) -> float:

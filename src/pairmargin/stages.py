@@ -324,7 +324,7 @@ class Stages:
             self.train(pupil, x, pairs[~unseen], links, FOLD_ITER, tell)
             scores = _scores(pupil, x)
             ends[unseen] = scores[torch.from_numpy(pairs.index[unseen])].cpu().numpy() / median_margin(margins(scores))
-        trust = judged(ends, pairs.same, pairs.confirmed())
+        trust = judged(ends, pairs.same, pairs.confirmed(), not were_picked(pairs, x.shape[0]))
         logger.info("%.0f %% of the answers seem wrong", 100 * trust.error_rate)
         return trust
 

@@ -11,6 +11,11 @@ a        sharpness     the chance of a cluster is softmax(a · scores), scores i
 p        same_chance   Σ_k p_ik p_jk, the chance that two points are in one cluster
 =======  ============  =====================================================================================
 
+The answers that were given may be "same" far more often than pairs are: where one pair in ten is the same and half of
+the answers are, a pair that the network thinks apart is the same nine times as often as it says. So p is first moved as
+the odds of "same" are (Elkan 2001), unless the questions were picked by what the network did not know. If a share s of
+the answers is "same", and ε of them are mistakes, (s − ε) / (1 − 2ε) is meant so.
+
 An answer comes out right with the chance (1 − ε) p + ε (1 − p) if it is "same", and the trust in it is the chance that
 it is no mistake, given what the network thinks. If the answers are as likely without mistakes, all are trusted.
 
@@ -25,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.special import softmax
+from scipy.special import expit, logit, softmax
 from torch import Tensor
 
 from .checkpoint import State
@@ -38,6 +43,7 @@ USUAL_SHARPNESS = 2.0  # before any answer is seen; it counts for little
 ERROR_RATES = np.concatenate([[0.0], np.linspace(0.01, 0.4, 40)])
 PROOF = 4.0  # by how much mistakes must raise the log-likelihood, to be believed in
 UNDECIDED = 1e-6  # share of the largest margin, below which a median margin is rounding
+USUAL_SHARE = 10.0  # answers that the share of "same" among all pairs counts for, beside that among the answers
 BELIEVED = 0.5  # trust below which nothing follows from an answer
 TINY = 1e-3  # no network is surer than this
 ENOUGH = 20_000  # answers that tell the two numbers
@@ -102,7 +108,7 @@ def same_chances(ends: Array, sharpness: float) -> Array:
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def judged(ends: Array, same: Array, confirmed: Array) -> Trust:
+def judged(ends: Array, same: Array, confirmed: Array, were_drawn: bool) -> Trust:
     """Judge answers by the scores (m, 2, K) that their ends have in networks that have not seen them.
 
     An answer that others confirm speaks against mistakes, and would take two of them to be one.
@@ -110,22 +116,43 @@ def judged(ends: Array, same: Array, confirmed: Array) -> Trust:
     few = slice(None, None, -(-len(same) // ENOUGH))
     found = {}
     for sharpness in SHARPNESSES:
-        right = _right(ends[few], same[few], sharpness)
+        seen = _seen(ends[few], sharpness, were_drawn)
         plausible = -0.5 * np.log(sharpness / USUAL_SHARPNESS) ** 2
         for rate in ERROR_RATES:
+            mistaken = _mistaken(rate, confirmed[few])
             agreed = plausible + confirmed[few].sum() * np.log(1 - rate)
-            found[rate, sharpness] = agreed + np.log(_told(right, _mistaken(rate, confirmed[few]))).sum()
+            found[rate, sharpness] = agreed + np.log(_told(_right(seen, same[few], mistaken), mistaken)).sum()
     rate, sharpness = max(found, key=lambda key: found[key])
     honest = max((key for key in found if key[0] == 0), key=lambda key: found[key])
     if found[rate, sharpness] - found[honest] < PROOF:
         rate, sharpness = honest
-    right, mistaken = _right(ends, same, sharpness), _mistaken(rate, confirmed)
+    mistaken = _mistaken(rate, confirmed)
+    right = _right(_seen(ends, sharpness, were_drawn), same, mistaken)
     return Trust(float(sharpness), float(rate), right, (1 - mistaken) * right / _told(right, mistaken))
 
 
-def _right(ends: Array, same: Array, sharpness: float) -> Array:
-    """The chance of every answer, as scores of this sharpness have it."""
-    chance = np.clip(same_chances(ends, sharpness), TINY, 1 - TINY)
+class _Seen(NamedTuple):
+    """What networks think of pairs that they were not asked about."""
+
+    odds: Array  # (m,) log odds that two points are in one cluster
+    among_pairs: float | None  # the chance of that for any two points; nothing to go by where questions were picked
+
+
+def _seen(ends: Array, sharpness: float, were_drawn: bool) -> _Seen:
+    odds = logit(np.clip(same_chances(ends, sharpness), TINY, 1 - TINY))
+    cluster_shares = chances(ends, sharpness).mean((0, 1))
+    return _Seen(odds, min(float((cluster_shares**2).sum()), 1 - TINY) if were_drawn else None)
+
+
+def _right(seen: _Seen, same: Array, mistaken: Array) -> Array:
+    """The chance of every answer, had nobody made a mistake."""
+    odds = seen.odds
+    if seen.among_pairs is not None:
+        rate, share = mistaken.mean(), same.mean()
+        meant = np.clip((share - rate) / (1 - 2 * rate), 0, 1) * len(same)
+        odds = odds + logit((meant + USUAL_SHARE * seen.among_pairs) / (len(same) + USUAL_SHARE))
+        odds = odds - logit(seen.among_pairs)
+    chance = np.clip(expit(odds), TINY, 1 - TINY)
     return np.where(same, chance, 1 - chance)
 
 
