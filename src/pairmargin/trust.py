@@ -44,7 +44,7 @@ ERROR_RATES = np.concatenate([[0.0], np.linspace(0.01, 0.4, 40)])
 PROOF = 4.0  # by how much mistakes must raise the log-likelihood, to be believed in
 UNDECIDED = 1e-6  # share of the largest margin, below which a median margin is rounding
 USUAL_SHARE = 10.0  # answers that the share of "same" among all pairs counts for, beside that among the answers
-BELIEVED = 0.5  # trust below which nothing follows from an answer
+BELIEVED = 0.85  # trust below which nothing follows from an answer: one mistake takes whole groups along
 TINY = 1e-3  # no network is surer than this
 ENOUGH = 20_000  # answers that tell the two numbers
 AT_ONCE = 10_000  # answers whose chances are computed together
@@ -65,7 +65,7 @@ class Trust(NamedTuple):
 
     @property
     def believed(self) -> Array:
-        """Which answers are more likely right than wrong, (m,)."""
+        """Which answers are likely enough to be right that something may follow from them, (m,)."""
         return np.asarray(self.trust >= BELIEVED)
 
     def packed(self) -> State:
