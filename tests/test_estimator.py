@@ -457,8 +457,37 @@ def test_balance_holds_the_shares_that_the_start_had():
     assert found[0.0].n_clusters_found_ == 1
     shares = np.bincount(found[10.0].labels_, minlength=2) / 60
     np.testing.assert_allclose(shares, 0.5, atol=0.1)
-    chance = softmax(found[10.0].decision_function(X), axis=1).mean(0)
+    chance = softmax(4 * found[10.0].decision_function(X), axis=1).mean(0)
     np.testing.assert_allclose(chance, 0.5, atol=0.02)
+
+
+def test_many_clusters_outlive_few_answers():
+    """Fifty clouds of ten points, 30 answers: neither the norm nor the neighbours may empty what the start has found."""
+    settings, n_found, accuracies = QUICK | {"init": "k-means", "max_iter": 200}, [], []
+    for seed in range(3):
+        X, y = make_blobs(500, 8, centers=50, cluster_std=1.6, random_state=seed)
+        pairs = sample_pairs(y, 30, random_state=seed)
+        usual = MaxMarginClustering(50, 20, **(settings | {"random_state": seed})).fit(X, pairs=pairs)
+        start = clone(usual).set_params(max_iter=0).fit(X, pairs=pairs)
+        merging = clone(usual).set_params(weight_penalty=0.001, balance_weight=0.0).fit(X, pairs=pairs)
+        n_found.append([model.n_clusters_found_ for model in (start, usual, merging)])
+        accuracies.append([clustering_accuracy(y, model.labels_) for model in (start, usual, merging)])
+    found, (at_start, usual, merging) = np.mean(n_found, axis=0), np.mean(accuracies, axis=0)
+    assert found[1] > found[0] - 3
+    assert found[2] < found[0] - 5
+    assert usual > at_start - 0.02
+    assert usual > merging + 0.05
+
+
+def test_neighbours_are_no_more_than_half_a_class(monkeypatch):
+    asked, among = [], neighbours.KnownLinks.among
+    monkeypatch.setattr(
+        neighbours.KnownLinks, "among", lambda own, points, k: (asked.append(k), among(own, points, k))[1]
+    )
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    for n_clusters in (2, 3, 6, 60):
+        MaxMarginClustering(n_clusters, (), **(QUICK | {"init": "k-means", "max_iter": 0})).fit(X)
+    assert asked == [10, 10, 5, 1]
 
 
 def test_the_more_neighbours_weigh_the_fewer_are_torn_apart():
@@ -700,7 +729,7 @@ def test_names_the_place_of_a_value_that_is_no_number(value, make, wine):
         ({"n_init": 0}, "n_init=0 must be an integer, 1 or more"),
         ({"n_init": 2.5}, "n_init=2.5 must be an integer, 1 or more"),
         ({"solver": "lbfgs"}, "solver='lbfgs' must be 'adam' or 'subgradient'"),
-        ({"weight_penalty": -1}, "weight_penalty=-1 must be a number, 0 or more"),
+        ({"weight_penalty": -1}, "weight_penalty=-1 must be a number, 0 or more, or None for the default"),
         ({"free_weight": np.nan}, "free_weight=nan must be a number, 0 or more"),
         ({"neighbour_weight": -0.1}, "neighbour_weight=-0.1 must be a number, 0 or more"),
         ({"neighbour_weight": None}, "neighbour_weight=None must be a number, 0 or more"),

@@ -27,11 +27,14 @@ from pairmargin.objective import (
     objective,
     objective_and_subgradient,
     pair_margins,
+    usual_balance,
+    usual_penalty,
 )
 from pairmargin.pairs import Pairs
 
 PENALTY, FREE_WEIGHT = 0.3, 1.7  # λ and β: not the defaults, and not 1
 NEIGHBOUR_WEIGHT, BALANCE_WEIGHT = 0.6, 2.3  # ν and κ, where a case has neighbours and shares
+SHARP = 4  # the balance goes by softmax(4 S)
 quick = settings(deadline=None, derandomize=True, max_examples=60)
 
 
@@ -155,7 +158,7 @@ def naive_balance(case: Case) -> float:
     mean = [0.0] * n_clusters
     for row in case.scores:
         for k in range(n_clusters):
-            mean[k] += math.exp(row[k]) / sum(math.exp(s) for s in row) / n_points
+            mean[k] += math.exp(SHARP * row[k]) / sum(math.exp(SHARP * s) for s in row) / n_points
     return BALANCE_WEIGHT * sum(m * math.log(m / share) for m, share in zip(mean, case.shares, strict=True))
 
 
@@ -164,7 +167,7 @@ def balance_slope(case: Case) -> np.ndarray:
     if case.shares is None:
         return np.zeros(case.scores.shape)
     scores = torch.tensor(case.scores, requires_grad=True)
-    mean = (scores.exp() / scores.exp().sum(1, keepdim=True)).mean(0)
+    mean = ((SHARP * scores).exp() / (SHARP * scores).exp().sum(1, keepdim=True)).mean(0)
     (BALANCE_WEIGHT * (mean * (mean / torch.tensor(case.shares)).log()).sum()).backward()
     return scores.grad.numpy()
 
@@ -256,9 +259,21 @@ def test_objective_in_numbers_worked_out_on_paper() -> None:
 
 
 def test_balance_in_numbers_worked_out_on_paper() -> None:
-    case = Case(np.log([[0.5, 0.5], [0.25, 0.75]]), [], shares=np.array([0.5, 0.5]))  # together 3/8 and 5/8
+    case = Case(np.log([[0.5, 0.5], [0.25, 0.75]]) / SHARP, [], shares=np.array([0.5, 0.5]))  # together 3/8 and 5/8
     expected = BALANCE_WEIGHT * (0.375 * math.log(0.75) + 0.625 * math.log(1.25))
     assert fast_terms(case)[5] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "n_same", "rows"),
+    [(1, 0, 1), (10, 0, 10), (20, 3, 20), (21, 0, 20), (100, 25, 20), (100, 100, 20), (100, 250, 50), (100, 500, 100)],
+)
+def test_no_more_rows_of_the_head_are_paid_for_than_twenty_or_one_for_five_same_answers(n_clusters, n_same, rows):
+    assert usual_penalty(n_clusters, n_same) == pytest.approx(0.001 * rows / n_clusters, rel=1e-12)
+
+
+def test_balance_has_a_usual_price_where_clusters_are_many():
+    assert [usual_balance(n_clusters) for n_clusters in (1, 10, 20, 21, 500)] == [0, 0, 0, 0.3, 0.3]
 
 
 def test_total_is_the_sum_of_the_six_terms() -> None:
@@ -530,7 +545,7 @@ def test_the_slope_of_the_balance_equals_autograd(n_clusters: int) -> None:
 @quick
 @given(cases())
 def test_balance_is_zero_where_the_shares_are_met_and_above_everywhere_else(case: Case) -> None:
-    met = torch.tensor(case.scores).softmax(1).mean(0).numpy()
+    met = (SHARP * torch.tensor(case.scores)).softmax(1).mean(0).numpy()
     problem = replace(
         problem_of(case._replace(shares=met)), prices=Prices(0.0, 0.0, balance_weight=BALANCE_WEIGHT), free_price=0.0
     )

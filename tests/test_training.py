@@ -265,7 +265,7 @@ def test_clusters_keep_their_shares_if_that_has_a_price(price: float) -> None:
     found = scores.argmax(1)
     assert found[0] == found[1]  # the answer is heard all the same
     assert found.bincount().tolist() == ([11, 9] if price else [20])
-    assert (float((scores.softmax(1).mean(0) - 0.5).abs().max()) < 0.005) == (price > 0)
+    assert (float(((4 * scores).softmax(1).mean(0) - 0.5).abs().max()) < 0.05) == (price > 0)
 
 
 # The steps
@@ -306,17 +306,17 @@ def test_paper_steps_shrink_an_idle_head_by_what_the_docstring_says(offset: int)
 def test_training_with_paper_steps_equals_descent_by_autograd(sizes: tuple[int, ...], beyond: bool) -> None:
     penalty, layer_rate, offset = 0.1, 0.05, 10
     network, x, problem = toy(sizes, penalty=penalty, beyond=beyond)
-    leaves, values = leaves_of(network), []
-    for iteration in range(1, 7):
+    leaves, course = leaves_of(network), []
+    for iteration in range(1, 8):
         value = plain_objective(leaves, network.centre, x, problem)
-        values.append(float(value.detach()))
+        course.append((float(value.detach()), leaves))
         gradients = torch.autograd.grad(value, leaves)
         head_rate = 1 / (penalty * (iteration + 1 + offset))
         rates = [layer_rate] * (len(leaves) - 2) + [head_rate] * 2
         leaves = [(p - rate * g).detach().requires_grad_() for p, g, rate in zip(leaves, gradients, rates, strict=True)]
     history = train(network, x, problem, PaperSteps(network, penalty, layer_rate, offset), Watch(max_iter=6, tol=0.0))
-    np.testing.assert_allclose([row["objective"] for row in history[:-1]], values, rtol=1e-9)
-    for found, expected in zip(network.parameters, leaves, strict=True):
+    np.testing.assert_allclose([row["objective"] for row in history], [value for value, _ in course], rtol=1e-9)
+    for found, expected in zip(network.parameters, min(course, key=lambda step: step[0])[1], strict=True):
         np.testing.assert_allclose(found, expected.detach(), rtol=1e-9, atol=1e-12)
 
 

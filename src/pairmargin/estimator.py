@@ -72,15 +72,17 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         Number of starts. Each is trained a little, and one with a low objective that agrees with the others to the end.
     solver : {"adam", "subgradient"}, default="adam"
         "subgradient" takes the paper's steps, of size 1/(λ(i + 1 + step_offset)) for the head.
-    weight_penalty : float, default=0.001
-        Price λ of the squared norm of the head.
+    weight_penalty : float, optional
+        Price λ of the squared norm of the head. If not given, 0.001, and with more than 20 clusters and few "same"
+        answers less, down to 0.02 / K.
     free_weight : float, default=1.0
         Price β of points in no pair that lie close to the border of two clusters.
     neighbour_weight : float, default=0.3
-        Price of neighbours in different clusters: the 10 nearest of every point, together as much as this part of all
-        must-links.
-    balance_weight : float, default=0.0
-        Price of clusters whose share of the points departs from the one they had at the start.
+        Price of neighbours in different clusters: the 10 nearest of every point, or n/(2K) if that is fewer, together
+        as much as this part of all must-links.
+    balance_weight : float, optional
+        Price of clusters whose share of the points departs from the one they had at the start. If not given, 0, and
+        with more than 20 clusters 0.3, unless there is a ``batch_size``.
     learning_rate : float, optional
         Adam's step for the head, 0.02 if not given. The solver "subgradient" has its own rule.
     layer_learning_rate : float, optional
@@ -193,10 +195,10 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
         init: str = "consensus",
         n_init: int = 6,
         solver: str = "adam",
-        weight_penalty: float = 0.001,
+        weight_penalty: float | None = None,
         free_weight: float = 1.0,
         neighbour_weight: float = 0.3,
-        balance_weight: float = 0.0,
+        balance_weight: float | None = None,
         learning_rate: float | None = None,
         layer_learning_rate: float | None = None,
         step_offset: int = 100,
@@ -271,6 +273,7 @@ class MaxMarginClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfo
             "weight_penalty": 0.02,
             "free_weight": 1.0,
             "neighbour_weight": 0.0,
+            "balance_weight": 0.0,
             "robust": False,
             "even_out": False,
             "n_init": 1,

@@ -34,6 +34,11 @@ from torch import Tensor
 from .pairs import Pairs
 
 AT_ONCE = 2**18  # scores that are gathered at a time, few enough to stay in a processor's cache
+BALANCE_SHARPNESS = 4.0  # of the softmax by which clusters share the points: a margin of 1 decides all but 2 %
+MANY = 20  # clusters, above which little is told about each; the usual prices differ from there on
+USUAL_PENALTY = 0.001
+USUAL_BALANCE = 0.3
+TELLING = 5  # "same" answers that tell about a cluster
 
 
 class Assignments(NamedTuple):
@@ -69,6 +74,20 @@ class Prices:
     free_weight: float  # β
     neighbour_weight: float = 0.0  # ν
     balance_weight: float = 0.0  # κ
+
+
+def usual_penalty(n_clusters: int, n_same: int) -> float:
+    """λ where none is given: what 20 rows of W pay, or as many as the answers tell about, is all that is paid.
+
+    ‖W‖² adds up the rows of all clusters. Of a hundred, with few answers, it would outweigh everything else, and the
+    cheapest way to a small norm is to give clusters up (docs/design/neighbours-and-balance.md).
+    """
+    return USUAL_PENALTY * min(1.0, max(MANY, n_same / TELLING) / n_clusters)
+
+
+def usual_balance(n_clusters: int) -> float:
+    """κ where none is given: nothing else keeps many clusters alive that the answers say little about."""
+    return USUAL_BALANCE if n_clusters > MANY else 0.0
 
 
 @dataclass(frozen=True)
@@ -187,15 +206,15 @@ def _terms(loss: Tensor, free: Tensor, norm: Tensor, balance: Tensor, problem: P
 
 
 def _balance(scores: Tensor, problem: Problem) -> tuple[Tensor, Tensor | float]:
-    """κ KL(mean softmax(S) ‖ shares) and its slope with respect to the scores, (n, K)."""
+    """κ KL(mean softmax(a S) ‖ shares), a the sharpness, and its slope with respect to the scores, (n, K)."""
     price = problem.prices.balance_weight
     if not price:
         return scores.new_zeros(()), 0.0
-    chance = scores.softmax(1)
+    chance = (BALANCE_SHARPNESS * scores).softmax(1)
     mean = chance.mean(0).clamp_min(torch.finfo(scores.dtype).tiny)
     surprise = (mean / problem.shares).log()
     slope = chance * (surprise - (chance @ surprise)[:, None]) / len(scores)
-    return price * (mean * surprise).sum(), price * slope
+    return price * (mean * surprise).sum(), BALANCE_SHARPNESS * price * slope
 
 
 def objective_and_subgradient(scores: Tensor, problem: Problem, squared_norm: Tensor) -> tuple[Terms, Tensor, Tensor]:

@@ -34,7 +34,7 @@ from .inputs import Input, Rows, ScaledRows, pieces
 from .labelling import asked_labels, lesson
 from .neighbours import KnownLinks, side_by_side
 from .network import Layer, Network
-from .objective import Prices, Problem
+from .objective import USUAL_PENALTY, Prices, Problem, usual_balance, usual_penalty
 from .pairs import Pairs
 from .parting import parted_again
 from .picked import evened_out, were_picked
@@ -70,10 +70,10 @@ class Settings(Protocol):
     init: str
     n_init: int
     solver: str
-    weight_penalty: float
+    weight_penalty: float | None
     free_weight: float
     neighbour_weight: float
-    balance_weight: float
+    balance_weight: float | None
     learning_rate: float | None
     layer_learning_rate: float | None
     step_offset: int
@@ -230,10 +230,15 @@ class Stages:
         if self.team.rank > 0:
             return self.team.hand_out(None)
         points = sample.x.points(rows if is_large else slice(None))
-        found = self.known_links.among(points, N_NEIGHBORS)
+        found = self.known_links.among(points, self._n_neighbours(n))
         if sample.rows is not None:  # there will be batches
             found = side_by_side(found, len(rows))
         return self.team.hand_out(torch.from_numpy(rows[found]))
+
+    def _n_neighbours(self, n: int) -> int:
+        """How many of a point's neighbours there are to be: those of half a class, where classes are small."""
+        n_clusters = self.settings.n_clusters
+        return N_NEIGHBORS if isinstance(n_clusters, str) else min(max(n // (2 * n_clusters), 1), N_NEIGHBORS)
 
     def _shared_starts(self, sample: Sample, layers: list[Layer], n_clusters: int | None) -> list[Network]:
         """The starts that the first member of a team finds, for everyone."""
@@ -280,7 +285,8 @@ class Stages:
         weight = np.ones(len(labels)) if weight is None else weight
         wanted = torch.from_numpy(labels).to(network.head.device, torch.long), torch.from_numpy(weight).to(network.head)
         with threads_for(len(labels), *widths(network)):
-            n_steps = settle(network, x, *wanted, AdamSteps(network, *SETTLE_RATES), self.settings.weight_penalty)
+            penalty = _given_or(self.settings.weight_penalty, USUAL_PENALTY)
+            n_steps = settle(network, x, *wanted, AdamSteps(network, *SETTLE_RATES), penalty)
         logger.info("%d points learned their clusters in %d steps", len(labels), n_steps)
 
     def most_promising(self, starts: list[Network], sample: Sample, links: torch.Tensor | None) -> Network:
@@ -423,13 +429,14 @@ class Stages:
         keeper: Keeper = NOTHING_KEPT,
     ) -> History:
         """Algorithm 1 in place, for so many steps if not to the end; its history."""
-        settings, steps = self.settings, self._steps(network)
+        settings, is_large = self.settings, self._is_large(x)
+        penalty = _given_or(settings.weight_penalty, usual_penalty(len(network.head), int(pairs.same.sum())))
+        balance = _given_or(settings.balance_weight, 0.0 if is_large else usual_balance(len(network.head)))
+        steps = self._steps(network, penalty)
         n_iter = settings.max_iter if n_steps is None else min(n_steps, settings.max_iter)
-        prices = Prices(
-            settings.weight_penalty, settings.free_weight, settings.neighbour_weight, settings.balance_weight
-        )
+        prices = Prices(penalty, settings.free_weight, settings.neighbour_weight, balance)
         watch = Watch(n_iter, settings.tol, on_iteration, self.team, keeper)
-        if self._is_large(x):
+        if is_large:
             assert settings.batch_size is not None
             with threads_for(settings.batch_size, *widths(network)):
                 problem = Problem.build(pairs, x.shape[0], prices, like=network.head, links=links)
@@ -441,7 +448,7 @@ class Stages:
             with threads_for(x.shape[0], *widths(network)):
                 every = torch.arange(x.shape[0], device="cpu")
                 all_rows = x.subset(every) if isinstance(x, ScaledRows) else cast(Input, x)
-                shares = self._shares(network, all_rows)
+                shares = _shares(network, all_rows) if balance else None
                 problem = Problem.build(pairs, x.shape[0], prices, like=network.head, links=links, shares=shares)
                 history = train(network, all_rows, problem, steps, watch)
         logger.info("trained for %d iterations, objective %.6g", history[-1]["iteration"], lowest(history))
@@ -451,19 +458,12 @@ class Stages:
         """Whether there is more than one batch."""
         return self.settings.batch_size is not None and x.shape[0] > self.settings.batch_size
 
-    def _shares(self, network: Network, x: Input) -> torch.Tensor | None:
-        """What part of the points every cluster has, if that has a price."""
-        if not self.settings.balance_weight:
-            return None
-        counts = torch.bincount(network.scores(x).argmax(1), minlength=len(network.head)) + 1
-        return counts / counts.sum()
-
-    def _steps(self, network: Network) -> Steps:
+    def _steps(self, network: Network, penalty: float) -> Steps:
         """The solver's way of moving the parameters."""
         layer_rate = self.settings.layer_learning_rate or 0.01
         if self.settings.solver == "adam":
             return AdamSteps(network, self.settings.learning_rate or 0.02, layer_rate, RAMP)
-        return PaperSteps(network, self.settings.weight_penalty, layer_rate, self.settings.step_offset)
+        return PaperSteps(network, penalty, layer_rate, self.settings.step_offset)
 
     def reporter(self, phase: str) -> Callback:
         """What happens after every epoch and iteration."""
@@ -499,6 +499,16 @@ def _nearly_as_many(one: int, other: int) -> bool:
 def widths(network: Network) -> list[int]:
     """Sizes of the layers from the input to the clusters."""
     return [layer.weight.shape[0] for layer in network.layers] + [network.head.shape[1], network.head.shape[0]]
+
+
+def _given_or(given: float | None, usual: float) -> float:
+    return usual if given is None else given
+
+
+def _shares(network: Network, x: Input) -> torch.Tensor:
+    """What part of the points every cluster has, (K,); one point more each, so that none has nothing."""
+    counts = torch.bincount(network.scores(x).argmax(1), minlength=len(network.head)) + 1
+    return counts / counts.sum()
 
 
 def _scores(network: Network, x: Input) -> torch.Tensor:

@@ -39,6 +39,7 @@ def one_of(*choices: str) -> Rule:
 POSITIVE: Rule = ("a number above 0", lambda v: _is_number(v) and v > 0)
 NOT_NEGATIVE: Rule = ("a number, 0 or more", lambda v: _is_number(v) and v >= 0)
 _RATE: Rule = ("a number above 0, or None for the default", lambda v: v is None or POSITIVE[1](v))
+_PRICE: Rule = ("a number, 0 or more, or None for the default", lambda v: v is None or NOT_NEGATIVE[1](v))
 
 Rules = dict[str, Rule]
 
@@ -59,10 +60,10 @@ SETTINGS: Rules = {
     "init": one_of("consensus", "pairs", "k-means", "random"),
     "n_init": integer(1),
     "solver": one_of("adam", "subgradient"),
-    "weight_penalty": NOT_NEGATIVE,
+    "weight_penalty": _PRICE,
     "free_weight": NOT_NEGATIVE,
     "neighbour_weight": NOT_NEGATIVE,
-    "balance_weight": NOT_NEGATIVE,
+    "balance_weight": _PRICE,
     "learning_rate": _RATE,
     "layer_learning_rate": _RATE,
     "step_offset": integer(0),
