@@ -462,7 +462,7 @@ def test_balance_holds_the_shares_that_the_start_had():
 
 
 def test_many_clusters_outlive_few_answers():
-    """Fifty clouds of ten points, 30 answers: neither the norm nor the neighbours may empty what the start has found."""
+    """Fifty clouds of ten points, 30 answers: neither the norm nor the neighbours empty what the start has found."""
     settings, n_found, accuracies = QUICK | {"init": "k-means", "max_iter": 200}, [], []
     for seed in range(3):
         X, y = make_blobs(500, 8, centers=50, cluster_std=1.6, random_state=seed)
