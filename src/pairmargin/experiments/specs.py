@@ -256,7 +256,7 @@ METHODS: dict[str, Method] = {
     "paper-letter": Method("the paper to the letter", "variant", _paper(init="random", step_offset=0)),
     "pairmargin-no-free": Method("pairmargin, β = 0", "variant", _ours(free_weight=0.0)),
     "pairmargin-no-neighbours": Method("pairmargin, no neighbours", "variant", _ours(neighbour_weight=0.0)),
-    "pairmargin-balance": Method("pairmargin, with balance", "variant", _ours(balance_weight=0.5)),
+    "pairmargin-balance": Method("pairmargin, balance 0.5", "variant", _ours(balance_weight=0.5)),
     "pairmargin-one-start": Method("pairmargin, one start", "variant", _ours(n_init=1)),
     "pairmargin-trusting": Method("pairmargin, no answer doubted", "variant", _ours(robust=False)),
     "pairmargin-scores": Method("pairmargin, labels by scores alone", "variant", _ours(answer_price=0.0)),
