@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from pairmargin import MaxMarginClustering, Pairs, sample_pairs
-from pairmargin.trust import chances, judged, margins, median_margin, same_chances
+from pairmargin import MaxMarginClustering, Pairs, sample_pairs, stages
+from pairmargin.trust import PROOF, Trust, chances, judged, margins, median_margin, same_chances
 
 
 def told(m: int, sharpness: float, error_rate: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -41,6 +41,36 @@ def test_without_proof_of_mistakes_all_are_trusted(seed: int) -> None:
     found = judged(ends, same, np.zeros(len(same), dtype=bool), were_drawn=True)
     assert found.error_rate == 0
     assert (found.trust == 1).all()
+
+
+def test_mistakes_that_are_known_to_be_there_need_no_proof() -> None:
+    doubted = 0
+    for seed in range(8):
+        ends, same, _ = told(60, 3.0, 0.1, seed)
+        nobody = np.zeros(len(same), dtype=bool)
+        cautious, sure = (judged(ends, same, nobody, were_drawn=True, proof=proof) for proof in (PROOF, 0.0))
+        assert sure.error_rate >= cautious.error_rate
+        doubted += sure.error_rate > cautious.error_rate == 0
+    assert doubted >= 2
+
+
+@pytest.mark.parametrize("contradict", [True, False])
+def test_mistakes_once_found_are_not_taken_back_where_answers_contradict_each_other(
+    contradict: bool, blobs: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = blobs
+    pairs, proofs = sample_pairs(y, 60, random_state=0), []
+
+    def accusing(ends: np.ndarray, same: np.ndarray, confirmed: np.ndarray, were_drawn: bool, proof: float) -> Trust:
+        proofs.append(proof)
+        return Trust.complete(len(same))._replace(error_rate=0.1)
+
+    monkeypatch.setattr(stages, "judged", accusing)
+    if contradict:
+        (i, j), same = pairs.index[0], pairs.same[0]
+        pairs = pairs + Pairs([(i, j)], [not same])
+    MaxMarginClustering(3, random_state=0, n_init=1, on_conflict="keep").fit(X, pairs=pairs)
+    assert proofs == [PROOF, 0.0 if contradict else PROOF]
 
 
 def test_answers_that_confirm_each_other_speak_against_mistakes() -> None:

@@ -44,7 +44,7 @@ from .start import N_TRIALS, code_spread, nearest_mean_head, start_head
 from .team import Team
 from .threads import threads_for
 from .training import SETTLED, AdamSteps, History, PaperSteps, Steps, Watch, settle, train, train_in_batches
-from .trust import Trust, judged, margins, median_margin
+from .trust import PROOF, Trust, judged, margins, median_margin
 
 logger = logging.getLogger("pairmargin")
 CPU = torch.device("cpu")
@@ -129,7 +129,10 @@ class Stages:
         network, trust = self._first_network(sample, sample, layers, n_clusters, links)
         believed = sample.only(trust.believed)
         if trust.error_rate and len(np.unique(believed.pairs.same)) == len(np.unique(pairs.same)):
-            network, trust = self._first_network(believed, sample, layers, n_clusters, links, "again-")
+            proof = (
+                0.0 if sample.pairs.conflicts() else PROOF
+            )  # what contradicts itself has mistakes, and they were found
+            network, trust = self._first_network(believed, sample, layers, n_clusters, links, "again-", proof)
         return self._learn_all(network, x, pairs, sample, trust, sample.in_all(links), pretraining)
 
     def go_on(self, x: Rows, pairs: Pairs, known: Known) -> Learned:
@@ -148,6 +151,7 @@ class Stages:
         n_clusters: int | None,
         links: torch.Tensor | None,
         name: str = "",
+        proof: float = PROOF,
     ) -> tuple[Network, Trust]:
         """The best start that the answers of a sample lead to, and what it makes of all answers."""
         device = sample.x.rows(slice(0)).device
@@ -165,10 +169,12 @@ class Stages:
             lambda found: State({"network": found.tensors}, {}),
             lambda state: Network.of(state.tensors["network"], device),
         )
-        return network, self._judged(network, judged, links, name)
+        return network, self._judged(network, judged, links, name, proof)
 
-    def _judged(self, network: Network, sample: Sample, links: torch.Tensor | None, name: str = "") -> Trust:
-        work = partial(self.judge, network, sample, links)
+    def _judged(
+        self, network: Network, sample: Sample, links: torch.Tensor | None, name: str = "", proof: float = PROOF
+    ) -> Trust:
+        work = partial(self.judge, network, sample, links, proof)
         return self.kept.once(f"{name}trust", self.rng, work, Trust.packed, Trust.unpacked)
 
     def _learn_all(
@@ -317,7 +323,7 @@ class Stages:
         logger.info("at the end, objectives and doubts together: %s", ends)
         return starts[min(ends, key=ends.__getitem__)]
 
-    def judge(self, network: Network, sample: Sample, links: torch.Tensor | None) -> Trust:
+    def judge(self, network: Network, sample: Sample, links: torch.Tensor | None, proof: float = PROOF) -> Trust:
         """What networks that learn from some of the answers think of the others."""
         x, pairs = sample.x, sample.pairs
         if not self.settings.robust or len(pairs) < FEWEST or len(network.head) < 2:
@@ -330,7 +336,7 @@ class Stages:
             self.train(pupil, x, pairs[~unseen], links, FOLD_ITER, tell)
             scores = _scores(pupil, x)
             ends[unseen] = scores[torch.from_numpy(pairs.index[unseen])].cpu().numpy() / median_margin(margins(scores))
-        trust = judged(ends, pairs.same, pairs.confirmed(), not were_picked(pairs, x.shape[0]))
+        trust = judged(ends, pairs.same, pairs.confirmed(), not were_picked(pairs, x.shape[0]), proof)
         logger.info("%.0f %% of the answers seem wrong", 100 * trust.error_rate)
         return trust
 

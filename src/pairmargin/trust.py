@@ -108,10 +108,11 @@ def same_chances(ends: Array, sharpness: float) -> Array:
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def judged(ends: Array, same: Array, confirmed: Array, were_drawn: bool) -> Trust:
+def judged(ends: Array, same: Array, confirmed: Array, were_drawn: bool, proof: float = PROOF) -> Trust:
     """Judge answers by the scores (m, 2, K) that their ends have in networks that have not seen them.
 
-    An answer that others confirm speaks against mistakes, and would take two of them to be one.
+    An answer that others confirm speaks against mistakes, and would take two of them to be one. There is none unless
+    mistakes raise the log-likelihood by ``proof``.
     """
     few = slice(None, None, -(-len(same) // ENOUGH))
     found = {}
@@ -124,7 +125,7 @@ def judged(ends: Array, same: Array, confirmed: Array, were_drawn: bool) -> Trus
             found[rate, sharpness] = agreed + np.log(_told(_right(seen, same[few], mistaken), mistaken)).sum()
     rate, sharpness = max(found, key=lambda key: found[key])
     honest = max((key for key in found if key[0] == 0), key=lambda key: found[key])
-    if found[rate, sharpness] - found[honest] < PROOF:
+    if found[rate, sharpness] - found[honest] < proof:
         rate, sharpness = honest
     mistaken = _mistaken(rate, confirmed)
     right = _right(_seen(ends, sharpness, were_drawn), same, mistaken)
